@@ -210,10 +210,8 @@ def memory(pid: int) -> float:
     """Return the memory of a process and its children in megabytes. Shared memory is counted once."""
     total = 0
     for one in family(pid):
-        with contextlib.suppress(OSError, ValueError):
-            for line in Path(f"/proc/{one}/smaps_rollup").read_text().splitlines():
-                if line.startswith("Pss:"):
-                    total += int(line.split()[1])
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            total += int(Path(f"/proc/{one}/smaps_rollup").read_text().partition("\nPss:")[2].split()[0])
     return total / 1_000
 
 
@@ -225,3 +223,18 @@ def children_cpu(pid: int) -> float:
             values = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
             ticks += sum(map(int, values[13:15])) + (sum(map(int, values[11:13])) if one != pid else 0)
     return ticks / _TICKS
+
+
+@contextlib.contextmanager
+def watched() -> Iterator[list[tuple[float, float]]]:
+    """Give a list that gets the :func:`memory` and the :func:`children_cpu` of this process twice a second."""
+    seen: list[tuple[float, float]] = []
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.5 if seen else 0):
+            seen.append((memory(os.getpid()), children_cpu(os.getpid())))
+
+    threading.Thread(target=watch, daemon=True).start()
+    yield seen
+    done.set()

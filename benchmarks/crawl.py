@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import logging
 import os
 import random
 import statistics
-import threading
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
@@ -23,12 +21,13 @@ from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
-from common import SETTINGS, apart, children_cpu, crawl, memory, options, publish, sample, serve_pages, table
+import trafilatura
+from common import SETTINGS, apart, children_cpu, crawl, options, publish, sample, serve_pages, table, watched
 from scrapy import Request, signals
 from scrapy.http import Response
 from tqdm import tqdm
 
-from scrapy_dripper_lab.evaluation.peers import PEERS, installed_peers
+from scrapy_dripper_lab.evaluation.peers import PEERS, installed_peers, quiet
 
 NOTHING, THREAD, ONE, TWO = "no extraction", "scrapy-dripper, a thread", "1 worker", "2 workers"
 PEER, POOL, RUST = "trafilatura in the callback", "trafilatura, 2 processes", "rs-trafilatura, 2 processes"
@@ -39,51 +38,14 @@ COLUMNS = ["crawl", "pages/s", "range", "/ trafilatura", "CPU ms/page", "in chil
 COLUMNS += ["lag p50 ms", "lag p95 ms", "lag p99 ms", "peak MB", "lost", "errors", "empty"]
 
 
-class Meter:
-    """Measures a crawl in this process: time, CPU time and memory."""
-
-    def __init__(self) -> None:
-        self.marks: list[tuple[float, float, float]] = []
-        self.memory = 0.0
-        self.empty = 0
-
-    def mark(self) -> None:
-        """Record the beginning or the end."""
-        self.marks.append((time.perf_counter(), time.process_time(), children_cpu(os.getpid())))
-
-    def count(self, item: dict[str, Any]) -> None:
-        """Record an item."""
-        self.empty += not item.get("markdown")
-
-    def watch_memory(self) -> None:
-        """Record the peak memory, in a thread, until the crawl ends."""
-        while len(self.marks) < 2:
-            self.memory = max(self.memory, memory(os.getpid()))
-            time.sleep(0.5)
-
-    def figures(self, pages: int, lags: list[float]) -> dict[str, float]:
-        """Return the measurements. ``lags`` are those of the event loop."""
-        (opened, cpu_before, children_before), (closed, cpu_after, children_after) = self.marks
-        lags = lags or [0.0]  # a crawl of a few pages ends before the first sample
-        return {
-            "pages/s": pages / (closed - opened),
-            "cpu": 1000 * (cpu_after - cpu_before) / pages,
-            "cpu of children": 1000 * (children_after - children_before) / pages,
-            **{f"lag p{share}": float(np.percentile(lags, share)) for share in (50, 95, 99)},
-            "memory": self.memory,
-            "empty": self.empty,
-        }
-
-
 def measured(variant: str, server: str, pages: int) -> dict[str, Any]:
     """Crawl all pages in this process and return the measurements."""
-    import trafilatura  # noqa: F401 (imported before the clock starts)
-
-    meter = Meter()
     in_pool = {POOL: peer, RUST: rust}.get(variant)
-    pool = ProcessPoolExecutor(POOL_SIZE, mp_context=get_context("spawn")) if in_pool else None
+    pool = ProcessPoolExecutor(POOL_SIZE, get_context("spawn")) if in_pool else None
     if pool is not None:
-        wait([pool.submit(warm_up) for _ in range(POOL_SIZE)])
+        wait([pool.submit(warm_up, in_pool) for _ in range(POOL_SIZE)])
+    marks: list[tuple[float, float, float]] = []
+    empty: list[bool] = []
 
     async def read(response: Response) -> AsyncIterator[dict[str, Any]]:
         item = {"url": response.url}
@@ -94,46 +56,50 @@ def measured(variant: str, server: str, pages: int) -> dict[str, Any]:
             item["markdown"] = await loop.run_in_executor(pool, in_pool, response.text, response.url)
         yield item
 
-    threading.Thread(target=meter.watch_memory, daemon=True).start()
+    def mark() -> None:
+        marks.append((time.perf_counter(), time.process_time(), children_cpu(os.getpid())))
+
+    def scraped(item: dict[str, Any]) -> None:
+        empty.append(not item.get("markdown"))
+
     ours = {"ADDONS": {"scrapy_dripper.Addon": 500}, "DRIPPER_PROCESSES": PROCESSES.get(variant)}
     lags: list[tuple[float, float]] = []
-    receivers: dict[object, Callable[..., None]] = {
-        signals.spider_opened: meter.mark,
-        signals.spider_closed: meter.mark,
-        signals.item_scraped: meter.count,
-    }
+    receivers = {signals.spider_opened: mark, signals.spider_closed: mark, signals.item_scraped: scraped}
     requests = (Request(f"{server}/{number}", read) for number in range(pages))
-    stats = crawl(requests, ours if variant in PROCESSES else {}, receivers, lags)
+    with watched() as seen:
+        stats = crawl(requests, ours if variant in PROCESSES else {}, receivers, lags)
     if pool is not None:
         pool.shutdown()
+    seconds, cpu, in_children = np.subtract(marks[1], marks[0]).tolist()
+    late = [lag for _, lag in lags] or [0.0]  # a crawl of a few pages ends before the first sample
     prefix = "dripper/fallback/"
     return {
-        **meter.figures(pages, [lag for _, lag in lags]),
+        "pages/s": pages / seconds,
+        "cpu": 1000 * cpu / pages,
+        "cpu of children": 1000 * in_children / pages,
+        **{f"lag p{share}": float(np.percentile(late, share)) for share in (50, 95, 99)},
+        "memory": max(megabytes for megabytes, _ in seen),
+        "empty": sum(empty),
         "lost": pages - stats.get("item_scraped_count", 0),
         "errors": stats.get("log_count/ERROR", 0),
         "fallbacks": {key.removeprefix(prefix): stats[key] for key in stats if key.startswith(prefix)},
     }
 
 
-def warm_up() -> None:
-    """Import in a process of the pool what its first page would have to import."""
-    import trafilatura  # noqa: F401
-
-    if RUST in VARIANTS:
-        PEERS["rs-trafilatura"].load()
+def warm_up(call: Callable[[str, str], object]) -> None:
+    """Make a call in a process of the pool, which imports what its first page would have to import."""
+    call("<p>The tide is high.</p>", "https://example.org/")
     time.sleep(1)  # so that each process of the pool gets one call
 
 
 def peer(html: str, url: str) -> str | None:
     """Return Trafilatura's extraction of a page."""
-    import trafilatura
-
-    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
+    quiet()
     found: str | None = trafilatura.extract(html, url=url, output_format="markdown")
     return found
 
 
-def rust(html: str, url: str) -> Any:  # noqa: ARG001 (called as the other peer)
+def rust(html: str, _url: str) -> str:
     """Return rs-trafilatura's extraction of a page."""
     return PEERS["rs-trafilatura"].load()(html.encode())
 

@@ -10,13 +10,11 @@ drafts that are half wrong.
 
 from __future__ import annotations
 
-import os
-import threading
 import time
 from pathlib import Path
 from typing import Any
 
-from common import children_cpu, crawl, memory, options, publish, serve_pages, table
+from common import crawl, options, publish, serve_pages, table, watched
 from scrapy import Request, signals
 
 from scrapy_dripper.engines.qwen3.folder import load_prepared
@@ -39,13 +37,6 @@ def run(model: Path) -> list[str]:
     prepared = load_prepared(model)
     server = serve_pages(lambda path: page(int(path[1:])))
     rows: list[list[str]] = []
-    peak, cpu, is_open = 0.0, 0.0, True
-
-    def watch() -> None:
-        nonlocal peak, cpu
-        while is_open:
-            peak, cpu = max(peak, memory(os.getpid())), max(cpu, children_cpu(os.getpid()))
-            time.sleep(0.5)
 
     def count(item: dict[str, Any]) -> None:
         by = item["by"]
@@ -61,11 +52,11 @@ def run(model: Path) -> list[str]:
         "DRIPPER_PROCESSES": 1,
         "DRIPPER_TIMEOUT": 3600,
     }
-    threading.Thread(target=watch, daemon=True).start()
     start = time.perf_counter()
     requests = (Request(f"{server}/{blocks}") for blocks in BLOCKS)
-    stats = crawl(requests, settings, {signals.item_scraped: count})
-    seconds, is_open = time.perf_counter() - start, False
+    with watched() as seen:
+        stats = crawl(requests, settings, {signals.item_scraped: count})
+    seconds, (peak, cpu) = time.perf_counter() - start, map(max, zip(*seen, strict=True))
     prefix = "dripper/qwen3/"
     size = sum(path.stat().st_size for path in model.iterdir())
     work = {key.removeprefix(prefix): n for key, n in stats.items() if key.startswith(prefix)}
