@@ -216,7 +216,7 @@ class Benchmark:
         self.config = Config()
         self.engine = load_engine(self.config)
         self.peers = writers(peers)
-        self.finder = main_content()
+        self.finder = main_content
         self.tallies: dict[tuple[str, str, str], npt.NDArray[np.int64]] = defaultdict(lambda: np.zeros(4, np.int64))
         """By labels, writer and kind."""
 

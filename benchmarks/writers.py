@@ -2,61 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any
+
+import trafilatura
+from trafilatura.settings import use_config
 
 Writer = Callable[[str, str], str]
 """Returns the Markdown of HTML from a URL."""
 
+_config = use_config()
+for _option in ("MIN_EXTRACTED_SIZE", "MIN_OUTPUT_SIZE"):  # Trafilatura is made for whole pages and drops short ones
+    _config.set("DEFAULT", _option, "0")
 
-def _html2text() -> Writer:
-    module = import_module("html2text")
-    return lambda html, url: str(module.HTML2Text(baseurl=url, bodywidth=0).handle(html))
 
-
-def _trafilatura(**options: Any) -> Writer:
-    module = import_module("trafilatura")
-    config = import_module("trafilatura.settings").use_config()
-    for option in ("MIN_EXTRACTED_SIZE", "MIN_OUTPUT_SIZE"):  # Trafilatura is made for whole pages and drops short ones
-        config.set("DEFAULT", option, "0")
+def main_content(html: str, url: str, **options: Any) -> str:
+    """Return the Markdown of Trafilatura for a whole page, in which it finds the main content by itself."""
     options |= dict.fromkeys(("include_formatting", "include_links", "include_images"), True)
-    return lambda html, url: (
-        module.extract(html, url=url or None, output_format="markdown", config=config, **options) or ""
-    )
+    return trafilatura.extract(html, url=url or None, output_format="markdown", config=_config, **options) or ""
 
 
-def _markdownify() -> Writer:
-    module = import_module("markdownify")
-    return lambda html, _url: str(module.markdownify(html, heading_style="ATX"))
-
-
-def _html_to_markdown() -> Writer:
-    module = import_module("html_to_markdown")
-    return lambda html, _url: str(module.convert(html).content)
-
-
-_MAKERS: dict[str, Callable[[], Writer]] = {
-    "html2text": _html2text,
-    "trafilatura": lambda: _trafilatura(favor_recall=True),
-    "markdownify": _markdownify,
-    "html-to-markdown": _html_to_markdown,
+PEERS: Mapping[str, Callable[[Any, str, str], str]] = {
+    "html2text": lambda module, html, url: module.HTML2Text(baseurl=url, bodywidth=0).handle(html),
+    "trafilatura": lambda _, html, url: main_content(html, url, favor_recall=True),
+    "markdownify": lambda module, html, _: module.markdownify(html, heading_style="ATX"),
+    "html-to-markdown": lambda module, html, _: module.convert(html).content,
 }
-PEERS = tuple(_MAKERS)
-"""The names of the converters, which are those of their distributions."""
+"""The converters by the names of their distributions. Each gets its module."""
 
 
-def writers(names: Sequence[str] = PEERS) -> dict[str, Writer]:
+def writers(names: Sequence[str] = tuple(PEERS)) -> dict[str, Writer]:
     """Return converters by name. Raise SystemExit for a name that is unknown or not installed."""
     unknown = sorted(set(names) - set(PEERS))
     if unknown:
         raise SystemExit(f"expected peers from {', '.join(PEERS)} (got {', '.join(unknown)})")
     try:
-        return {name: _MAKERS[name]() for name in names}
+        return {name: partial(PEERS[name], import_module(name.replace("-", "_"))) for name in names}
     except ImportError as error:
         raise SystemExit(f"{error}. The peers come with: pip install -e '.[cpu]' -e 'lab[benchmark]'") from error
-
-
-def main_content() -> Writer:
-    """Return Trafilatura for whole pages, in which it finds the main content by itself."""
-    return _trafilatura()
