@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 from unicodedata import normalize
@@ -44,6 +44,7 @@ _comment = re.compile(r"<!--.*?-->", re.S).sub
 _tag = re.compile(r"\\tag\{[^{}]*\}$").sub
 _mangled = re.compile(r"[_*\\]").sub
 _LINES = frozenset({"div", "li", "p", "tr"})
+_HEADINGS, _CODE = ("h1", "h2", "h3", "h4", "h5", "h6"), ("code", "kbd", "samp", "tt")
 _MATH = (
     "self::math or self::mjx-container or contains(concat(' ', @class), ' katex') or contains(@class, 'MathJax')"
     " or contains(concat(' ', @class, ' '), ' math ') or contains(@class, 'arithmatex')"
@@ -199,71 +200,53 @@ def _without_formulas(markdown: str) -> str:
 
 
 def _read(tree: etree._Element, base: str, parts: Parts) -> None:
-    for element in tree.iter(*_READERS):
-        _READERS[element.tag](element, base, parts)
+    for element in tree.iter(*_HEADINGS, *_CODE, "pre", "li", "tr", "a", "img"):
+        for kind, key in _structures(element, base):
+            parts.found[kind][key] += 1
+            if kind == "fenced code":
+                parts.languages[key] = _language_of(element)
 
 
-def _heading(element: etree._Element, _base: str, parts: Parts) -> None:
-    parts.found["headings"].update(_variants(_section_number.sub("", "".join(element.itertext())), element))
+def _structures(element: etree._Element, base: str) -> Iterator[tuple[str, Any]]:
+    """Yield the kind and the key of each structure that an element is."""
+    text = "".join(element.itertext())
+    match element.tag:
+        case "pre":
+            if (key := code_key(text)) and next(element.iterancestors("pre"), None) is None:
+                yield "fenced code", key
+        case "li":
+            parent = element.getparent()
+            if key := norm(_task.sub("", "".join(_own_text(element)))):
+                yield "list items", ("ol" if parent is not None and parent.tag == "ol" else "ul", key)
+        case "tr":
+            yield from (("table cells", cell) for cell in _cells(element))
+        case "a":
+            href, key = element.get("href"), norm(text)
+            if href and key and not (key.isdigit() and href[0] == "#"):
+                yield "links", (key, address(href, base))
+        case "img":
+            if name := file_name(element.get("src") or ""):
+                yield "images", name
+        case tag if tag in _CODE:
+            if (key := " ".join(text.split())) and next(element.iterancestors("pre", "code"), None) is None:
+                yield "inline code", key
+        case _:
+            yield from (("headings", key) for key in _variants(_section_number.sub("", text), element))
 
 
-def _pre(element: etree._Element, _base: str, parts: Parts) -> None:
-    key = code_key("".join(element.itertext()))
-    if key.strip() and next(element.iterancestors("pre"), None) is None:
-        parts.found["fenced code"][key] += 1
-        parts.languages[key] = _language_of(element)
-
-
-def _item(element: etree._Element, _base: str, parts: Parts) -> None:
-    parent = element.getparent()
-    key = norm(_task.sub("", "".join(_own_text(element))))
-    if key:
-        parts.found["list items"]["ol" if parent is not None and parent.tag == "ol" else "ul", key] += 1
-
-
-def _row(element: etree._Element, _base: str, parts: Parts) -> None:
+def _cells(row: etree._Element) -> Iterator[tuple[int, str]]:
+    """Yield the column and the text of each cell."""
     column = 0
-    for cell in element.iterchildren("td", "th"):
-        key = norm("".join(cell.itertext()))
-        if key:
-            parts.found["table cells"][column, key] += 1
+    for cell in row.iterchildren("td", "th"):
+        if key := norm("".join(cell.itertext())):
+            yield column, key
         span = cell.get("colspan") or "1"
         column += int(span) if span.isdigit() else 1
 
 
-def _link(element: etree._Element, base: str, parts: Parts) -> None:
-    href, key = element.get("href"), norm("".join(element.itertext()))
-    if href and key and not (key.isdigit() and href[0] == "#"):
-        parts.found["links"][key, address(href, base)] += 1
-
-
-def _image(element: etree._Element, _base: str, parts: Parts) -> None:
-    name = file_name(element.get("src") or "")
-    if name:
-        parts.found["images"][name] += 1
-
-
-def _inline_code(element: etree._Element, _base: str, parts: Parts) -> None:
-    key = " ".join("".join(element.itertext()).split())
-    if key and next(element.iterancestors("pre", "code"), None) is None:
-        parts.found["inline code"][key] += 1
-
-
-_READERS: dict[Any, Callable[[etree._Element, str, Parts], None]] = {
-    **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), _heading),
-    **dict.fromkeys(("code", "kbd", "samp", "tt"), _inline_code),
-    "pre": _pre,
-    "li": _item,
-    "tr": _row,
-    "a": _link,
-    "img": _image,
-}
-
-
 def _variants(text: str, heading: etree._Element) -> Iterator[str]:
     """Yield the text of a heading, with and without the link to itself that the page has added."""
-    key = norm(text)
-    if key:
+    if key := norm(text):
         yield key
     links = [link for link in heading.iter("a") if (link.get("href") or "").startswith("#")]
     said = norm("".join("".join(link.itertext()) for link in links))
@@ -286,7 +269,5 @@ def _own_text(item: etree._Element) -> Iterator[str]:
 
 def _language_of(pre: etree._Element) -> str:
     """Return the language of rendered code, as CommonMark's renderer writes it."""
-    code = pre.find("code")
-    name = (code.get("class") or "") if code is not None else ""
-    found = _language(name)
+    found = _language(pre.xpath("string(code[1]/@class)"))
     return found[1].lower() if found else ""
