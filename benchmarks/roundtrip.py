@@ -177,7 +177,8 @@ def compare(gold: Gold, markdown: str) -> dict[str, Tally]:
     out = of_markdown(markdown, gold.page["url"], gold.page["math"])
     links: Counter[object] = Counter()
     for (key, url), n in out.found["links"].items():  # type: ignore[misc]
-        links[_link(gold, key, url)] += n
+        relative = (key, "") in gold.wanted["links"] and url in gold.links[key]
+        links[key, "" if relative else url] += n
     out.found["links"] = links
     tallies = {}
     for kind in KINDS:
@@ -195,51 +196,12 @@ def compare(gold: Gold, markdown: str) -> dict[str, Tally]:
     return tallies
 
 
-def _link(gold: Gold, key: str, url: str) -> tuple[str, str]:
-    """Return a link as in the source, without its URL if that is relative to the source."""
-    relative = (key, "") in gold.wanted["links"] and url in gold.links[key]
-    return key, "" if relative else url
-
-
 def _compare_languages(gold: Gold, found: Parts) -> Tally:
     """Return the counts of the languages of the code that came back."""
     wanted = {code: name for code, name in gold.languages.items() if code in found.found["fenced code"]}
     named = {code: normalised(found.languages[code]) for code in wanted}
     good = sum(named[code] == name for code, name in wanted.items())
     return len(wanted), good, sum(map(bool, named.values())), good
-
-
-class Benchmark:
-    """The state of a run: the engine, the peers, and the counts so far."""
-
-    def __init__(self, peers: Sequence[str]) -> None:
-        self.config = Config()
-        self.engine = load_engine(self.config)
-        self.peers = writers(peers)
-        self.finder = main_content
-        self.tallies: dict[tuple[str, str, str], npt.NDArray[np.int64]] = defaultdict(lambda: np.zeros(4, np.int64))
-        """By labels, writer and kind."""
-
-    def add(self, page: dict[str, Any], data: bytes) -> None:
-        """Count the elements that come back from a page."""
-        document = Document(data, page["url"])
-        cut = read(document, self.config)
-        source = decode_html(data)
-        gold = gold_of(page, source)
-        for labels, main in ((TAGGER, self._labels(cut)), (TRUTH, true_labels(cut, page["text"]))):
-            written = write(cut, mask_of(cut, main), self.config)
-            made = {OURS: written.markdown}
-            for name, writer in self.peers.items():
-                whole = labels == TAGGER and name == FINDER
-                made[name] = (self.finder if whole else writer)(source if whole else written.main_html, page["url"])
-            for name, markdown in made.items():
-                for kind, tally in compare(gold, markdown).items():
-                    self.tallies[labels, name, kind] += tally
-
-    def _labels(self, page: Page) -> Bools:
-        (answer,) = self.engine.label([page])
-        assert isinstance(answer, Labels)
-        return choose(ScoredPage(page, answer)).main
 
 
 def pages_of(folder: Path, limit: int | None) -> list[dict[str, Any]]:
@@ -255,26 +217,36 @@ def pages_of(folder: Path, limit: int | None) -> list[dict[str, Any]]:
     return [pages[i * len(pages) // most] for i in range(most)]
 
 
-def _tables(benchmark: Benchmark) -> Iterator[str]:
-    names = [OURS, *benchmark.peers]
+def run(arguments: argparse.Namespace, peers: Sequence[str]) -> Iterator[str]:
+    """Measure, and yield the parts of the report."""
+    config, others = Config(), writers(peers)
+    engine = load_engine(config)
+    tallies: dict[tuple[str, str, str], npt.NDArray[np.int64]] = defaultdict(lambda: np.zeros(4, np.int64))
+    pages = pages_of(arguments.data, arguments.limit)
+    for page in tqdm(pages, unit="page", desc="roundtrip"):
+        data, url = (arguments.data / "html" / f"{page['id']}.html").read_bytes(), page["url"]
+        cut, source = read(Document(data, url), config), decode_html(data)
+        gold = gold_of(page, source)
+        (answer,) = engine.label([cut])
+        assert isinstance(answer, Labels)
+        for labels, main in ((TAGGER, choose(ScoredPage(cut, answer)).main), (TRUTH, true_labels(cut, page["text"]))):
+            written = write(cut, mask_of(cut, main), config)
+            made = {OURS: written.markdown} | {name: one(written.main_html, url) for name, one in others.items()}
+            if labels == TAGGER and FINDER in others:
+                made[FINDER] = main_content(source, url)
+            for name, markdown in made.items():
+                for kind, tally in compare(gold, markdown).items():
+                    tallies[labels, name, kind] += tally
+    engine.close()
+    yield f"{len(pages)} pages of {len({page['site'] for page in pages})} sites."
+    names = [OURS, *others]
     for labels in (TAGGER, TRUTH):
         rows = []
         for kind in KINDS:
-            tallies = [benchmark.tallies[labels, name, kind] for name in names]
-            rows.append([kind, str(tallies[0][0]), *(figures(*tally) for tally in tallies)])
+            found = [tallies[labels, name, kind] for name in names]
+            rows.append([kind, str(found[0][0]), *(figures(*tally) for tally in found)])
         yield f"With {labels}: recall of what the page shows / precision."
         yield table([labels, "there", *names], rows)
-
-
-def run(arguments: argparse.Namespace, peers: Sequence[str]) -> Iterator[str]:
-    """Measure, and yield the parts of the report."""
-    benchmark = Benchmark(peers)
-    pages = pages_of(arguments.data, arguments.limit)
-    for page in tqdm(pages, unit="page", desc="roundtrip"):
-        benchmark.add(page, (arguments.data / "html" / f"{page['id']}.html").read_bytes())
-    benchmark.engine.close()
-    yield f"{len(pages)} pages of {len({page['site'] for page in pages})} sites."
-    yield from _tables(benchmark)
 
 
 def main() -> None:
