@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from copy import deepcopy
-from pathlib import Path
+from itertools import takewhile
 
 from common import options, publish, sample, table
 from lxml import html
@@ -21,6 +21,8 @@ from scrapy_dripper.page import PageError, read
 
 LEAST_ROWS = 4
 """Minimum number of like siblings of a run."""
+Blocks = list[tuple[str, bool]]
+"""The text and the label of each block of a page."""
 
 
 def tail(root: HtmlElement, _: list[str], __: random.Random) -> bool:
@@ -30,10 +32,8 @@ def tail(root: HtmlElement, _: list[str], __: random.Random) -> bool:
     for node, size in texts:
         half -= size
         if half <= 0:
-            while node is not None and node.tag not in ("body", "html"):
-                for after in list(node.itersiblings()):
-                    after.getparent().remove(after)
-                node = node.getparent()
+            for after in node.xpath("following::*[ancestor::body] | following::comment()[ancestor::body]"):
+                after.getparent().remove(after)
             return True
     return False
 
@@ -64,9 +64,9 @@ def rows(root: HtmlElement, words: list[str], chance: random.Random) -> bool:
 CHANGES: dict[str, Callable[[HtmlElement, list[str], random.Random], bool]] = {"tail": tail, "rows": rows}
 
 
-def labelled(extractor: Extractor, markup: bytes) -> list[tuple[str, bool]]:
-    """Return the text and the label of each block of a page."""
-    document = Document(markup, "https://example.org/page")
+def labelled(extractor: Extractor, root: HtmlElement) -> Blocks:
+    """Return the labelled blocks of a page."""
+    document = Document(html.tostring(root, encoding="utf-8"), "https://example.org/page")
     try:
         texts = read(document, Config()).blocks.text
     except PageError:
@@ -75,20 +75,18 @@ def labelled(extractor: Extractor, markup: bytes) -> list[tuple[str, bool]]:
     return list(zip(texts, found.labels, strict=True)) if len(found.labels) == len(texts) else []
 
 
-def compared(before: list[tuple[str, bool]], after: list[tuple[str, bool]]) -> tuple[int, int]:
+def compared(before: Blocks, after: Blocks) -> tuple[int, int]:
     """Return how many words both pages begin and end with, and how many of them have another label."""
-    same: list[tuple[tuple[str, bool], tuple[str, bool]]] = []
-    for one in zip(before, after, strict=False):
-        if one[0][0] != one[1][0]:
-            break
-        same.append(one)
+    same = _alike(before, after)
     rest = min(len(before), len(after)) - len(same)
-    for one in zip(before[: -rest - 1 : -1], after[: -rest - 1 : -1], strict=True):
-        if one[0][0] != one[1][0]:
-            break
-        same.append(one)
+    same += _alike(before[::-1][:rest], after[::-1][:rest])
     sizes = [(len(a[0].split()), a[1] != b[1]) for a, b in same]
     return sum(size for size, _ in sizes), sum(size for size, changed in sizes if changed)
+
+
+def _alike(before: Blocks, after: Blocks) -> list[tuple[tuple[str, bool], tuple[str, bool]]]:
+    """Return the pairs of blocks before the first that have different texts."""
+    return list(takewhile(lambda pair: pair[0][0] == pair[1][0], zip(before, after, strict=False)))
 
 
 def main() -> None:
@@ -101,25 +99,18 @@ def main() -> None:
     words = " ".join(html.fromstring(path.read_bytes()).text_content() for path in rest[:20]).split()
     with Extractor(Config(model=arguments.model)) as extractor:
         for path in tqdm(paths, unit="page"):
-            changed_pages(path, words, extractor, found)
+            root = html.document_fromstring(path.read_bytes().decode("utf-8", "replace"))
+            before = labelled(extractor, root)
+            for name, change in CHANGES.items():
+                other = deepcopy(root)
+                if before and change(other, words, random.Random(path.stem)) and (after := labelled(extractor, other)):
+                    found[name].append(compared(before, after))
     lines = []
     for name, some in found.items():
         total, changed = sum(size for size, _ in some), sum(size for _, size in some)
         lines.append([name, f"{len(some)}", f"{total:,}", f"{changed / max(1, total):.2%}"])
     text = table(["change", "pages", "words", "words with another label"], lines)
     publish(arguments, ["scrapy-dripper"], text)
-
-
-def changed_pages(path: Path, words: list[str], extractor: Extractor, found: dict[str, list[tuple[int, int]]]) -> None:
-    """Add the counts of each change of a page."""
-    root = html.document_fromstring(path.read_bytes().decode("utf-8", "replace"))
-    before = labelled(extractor, html.tostring(root, encoding="utf-8"))
-    for name, change in CHANGES.items():
-        other = deepcopy(root)
-        if before and change(other, words, random.Random(path.stem)):
-            after = labelled(extractor, html.tostring(other, encoding="utf-8"))
-            if after:
-                found[name].append(compared(before, after))
 
 
 if __name__ == "__main__":
