@@ -48,7 +48,7 @@ from scrapy_dripper.engines.tagger.features import ABSENT, features
 from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
 from scrapy_dripper.learning.metrics import mean_interval, neutral_prf
 from scrapy_dripper.page import Page, PageError, read
-from scrapy_dripper_lab.alignment import align
+from scrapy_dripper_lab.alignment import Bools, align
 from scrapy_dripper_lab.folds import load_sets
 from scrapy_dripper_lab.scores import kept, visible
 from scrapy_dripper_lab.sets import AnnotatedPage, SetChoice
@@ -59,7 +59,7 @@ from scrapy_dripper_lab.training.measure import splits
 from scrapy_dripper_lab.training.prepare import Example, prepare
 
 WHOLE = "complete"
-Scores = Mapping[tuple[str, str], float]
+Scores = dict[tuple[str, str], float]
 """Word F1 by set and page, and the share of facts that are kept, by kind and page."""
 Examples = dict[str, Example]
 
@@ -115,8 +115,7 @@ def evidence(row: str, store: Path) -> Scores:
     done = store.with_name(f"{row}.pkl")
     if not done.exists():
         done.write_bytes(pickle.dumps(_evidence(row, store)))
-    scores: Scores = pickle.loads(done.read_bytes())
-    return scores
+    return dict(pickle.loads(done.read_bytes()))
 
 
 def _evidence(row: str, store: Path) -> Scores:
@@ -152,26 +151,17 @@ def _scores(sample: AnnotatedPage, text: str) -> Scores:
 # ---------------------------------------------------------------------- steps
 def without_steps(samples: Sequence[AnnotatedPage], folder: Path) -> dict[str, Scores]:
     """Return the scores of pages of one fold with all steps, and without each of them."""
-    tagger = Tagger(TaggerModel(folder))
-    rows: defaultdict[str, dict[tuple[str, str], float]] = defaultdict(dict)
+    tagger, rows = Tagger(TaggerModel(folder)), defaultdict[str, Scores](dict)
     for sample, page in _pages(samples):
-        for what, scores in _of_page(page, sample, tagger).items():
-            rows[what] |= scores
-    return rows
-
-
-def _of_page(page: Page, sample: AnnotatedPage, tagger: Tagger) -> dict[str, Scores]:
-    (answer,) = tagger.label([page])
-    assert isinstance(answer, Labels)
-    known: dict[bytes, Scores] = {}  # by labels, which most steps leave as they are
-    rows = {}
-    for what in (WHOLE, *dict.fromkeys(step.name for step in steps.STEPS)):
-        with patch.object(steps, "STEPS", [step for step in steps.STEPS if step.name != what]):
-            main = steps.choose(ScoredPage(page, answer)).main
-        labels = main.tobytes()
-        if labels not in known:
-            known[labels] = _scores(sample, "\n".join(compress(page.blocks.text, main.tolist())))
-        rows["all steps" if what == WHOLE else f"without: {what}"] = known[labels]
+        answer = _answer(tagger, page)
+        known: dict[bytes, Scores] = {}  # by labels, which most steps leave as they are
+        for what in (WHOLE, *dict.fromkeys(step.name for step in steps.STEPS)):
+            with patch.object(steps, "STEPS", [step for step in steps.STEPS if step.name != what]):
+                main = steps.choose(ScoredPage(page, answer)).main
+            labels = main.tobytes()
+            if labels not in known:
+                known[labels] = _of_labels(sample, page, main)
+            rows["all steps" if what == WHOLE else f"without: {what}"] |= known[labels]
     return rows
 
 
@@ -188,29 +178,38 @@ WEIGHTS: Mapping[str, tuple[float, float, float]] = {
 
 def parts_of_graphs(samples: Sequence[AnnotatedPage], folder: Path) -> dict[str, Scores]:
     """Return the scores of pages of one fold with all graphs, and with parts of the first one."""
-    tagger = Tagger(TaggerModel(folder))
+    tagger, rows = Tagger(TaggerModel(folder)), defaultdict[str, Scores](dict)
     graph = _with_parts(folder / BLOCKS)
-    known: dict[str, npt.NDArray[np.float32]] = {}
+    known: dict[str, npt.NDArray[np.float64]] = {}
+    true: dict[str, Bools] = {}
     for sample, page in _pages(samples):
-        known[sample.id] = np.stack(graph.run(None, {"features": features([page]).matrix}))
-    true = {s.id: align(page.blocks.text, s.truth).main for s, page in _pages(samples) if s.truth}
+        known[sample.id] = np.stack(graph.run(None, {"features": features([page]).matrix})).astype(float)
+        if sample.truth:
+            true[sample.id] = align(page.blocks.text, sample.truth).main
     labels = np.concatenate([*true.values()])
     lines = {
-        row: calibrate(np.concatenate([weights @ known[name].astype(float) for name in true]), labels)
+        row: calibrate(np.concatenate([weights @ known[name] for name in true]), labels)
         for row, weights in WEIGHTS.items()
     }
-    rows: defaultdict[str, dict[tuple[str, str], float]] = defaultdict(dict)
     for sample, page in _pages(samples):
-        (answer,) = tagger.label([page])
-        assert isinstance(answer, Labels)
+        answer = _answer(tagger, page)
         answers = {"all graphs": answer}
         for row, line in lines.items():
-            p = line(WEIGHTS[row] @ known[sample.id].astype(float)).astype(np.float32)
+            p = line(WEIGHTS[row] @ known[sample.id]).astype(np.float32)
             answers[row] = replace(answer, probabilities=p)
         for row, one in answers.items():
-            main = steps.choose(ScoredPage(page, one)).main
-            rows[row] |= _scores(sample, "\n".join(compress(page.blocks.text, main.tolist())))
+            rows[row] |= _of_labels(sample, page, steps.choose(ScoredPage(page, one)).main)
     return rows
+
+
+def _answer(tagger: Tagger, page: Page) -> Labels:
+    (answer,) = tagger.label([page])
+    assert isinstance(answer, Labels)
+    return answer
+
+
+def _of_labels(sample: AnnotatedPage, page: Page, main: Bools) -> Scores:
+    return _scores(sample, "\n".join(compress(page.blocks.text, main.tolist())))
 
 
 def _pages(samples: Sequence[AnnotatedPage]) -> Iterator[tuple[AnnotatedPage, Page]]:
@@ -268,7 +267,7 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, default=DATA / "ablation", help="folder for examples and rows")
     arguments = parser.parse_args()
     choices, extra = ([SetChoice.parse(text) for text in some] for some in (arguments.data, arguments.extra))
-    found: dict[str, dict[tuple[str, str], float]] = {}
+    found = defaultdict[str, Scores](dict)
     with ProcessPoolExecutor(arguments.jobs, get_context("spawn")) as pool:
         if arguments.what == "evidence":
             arguments.keep.mkdir(parents=True, exist_ok=True)
@@ -276,7 +275,7 @@ def main() -> None:
             if not store.exists():
                 store.write_bytes(examples_of(choices, extra, arguments.jobs))
             answers = pool.map(partial(evidence, store=store), arguments.rows)
-            found = dict(zip(arguments.rows, tqdm(answers, total=len(arguments.rows), unit="row"), strict=True))
+            found |= zip(arguments.rows, tqdm(answers, total=len(arguments.rows), unit="row"), strict=True)
         else:
             fold_of = json.loads((arguments.models / "folds.json").read_text(encoding="utf-8"))
             samples = [s for one in load_sets(choices, extra) for s in one.samples if s.measure and s.id in fold_of]
@@ -286,7 +285,7 @@ def main() -> None:
             answers = pool.map(of_folds, groups, [arguments.models / str(k) for k in folds])
             for of_fold in tqdm(answers, total=len(folds), unit="fold"):
                 for row, scores in of_fold.items():
-                    found.setdefault(row, {}).update(scores)
+                    found[row] |= scores
     publish(arguments, ["scrapy-dripper", "lightgbm"], rows(found), kind=f"-{arguments.what}")
 
 
