@@ -31,19 +31,19 @@ from scrapy_dripper.page.parse import parse
 from scrapy_dripper_lab.sets import SetChoice, load_set
 
 OURS, PEER, FAST = "scrapy-dripper", "Trafilatura", "Trafilatura, fast"
-FIELDS = ("title", "author", "date")
-Found = dict[str, str]
+FIELDS = {"title": "title", "author": "author", "date": "publish_date"}
+"""Names of ours, and those of the annotations."""
 
 _words = re.compile(r"\w+").findall
 
 
 @dataclass(slots=True)
 class Score:
-    """The results of one extractor: exact values, values that the truth lacks, and CPU seconds by page."""
+    """The results of one extractor: exact values, values that the truth lacks, and CPU seconds."""
 
     exact: Counter[str] = field(default_factory=Counter)
     extra: Counter[str] = field(default_factory=Counter)
-    seconds: list[float] = field(default_factory=list)
+    seconds: float = 0.0
 
 
 CONTESTANTS: dict[str, tuple[Callable[[bytes], Any], Callable[[Any, str], object]]] = {
@@ -54,13 +54,12 @@ CONTESTANTS: dict[str, tuple[Callable[[bytes], Any], Callable[[Any, str], object
 """The extractors, each with the function that parses its tree. They share no tree, because Trafilatura changes it."""
 
 
-def truth_of(page: Path) -> tuple[str, Found]:
+def truth_of(page: Path) -> tuple[str, dict[str, str]]:
     """Return the URL of a page and its true values, which are empty strings if the truth has none."""
     path = page.parent.parent / "ground-truth" / f"{page.stem}.json"
     record = json.loads(path.read_text(encoding="utf-8"))
-    truth = record["ground_truth"]
-    date = (truth.get("publish_date") or "")[:10]
-    return record["url"], {"title": truth.get("title") or "", "author": truth.get("author") or "", "date": date}
+    truth = {name: record["ground_truth"].get(key) or "" for name, key in FIELDS.items()}
+    return record["url"], truth | {"date": truth["date"][:10]}
 
 
 def same(name: str, found: str, truth: str) -> bool:
@@ -83,7 +82,7 @@ def measure(pages: list[Path], seed: int) -> tuple[dict[str, Score], Counter[str
             start = time.process_time()
             answer = ask(root, url)
             found = {name: getattr(answer, name) or "" for name in FIELDS}
-            scores[who].seconds.append(time.process_time() - start)
+            scores[who].seconds += time.process_time() - start
             for name in FIELDS:
                 if truth[name]:
                     scores[who].exact[name] += same(name, found[name], truth[name])
@@ -94,17 +93,16 @@ def measure(pages: list[Path], seed: int) -> tuple[dict[str, Score], Counter[str
 
 def languages(folder: Path) -> str:
     """Return how many pages of a set declare no language, and how often the detected one is that of the annotation."""
-    extractor, found = Extractor(Config(metadata_field="metadata")), Counter[str]()
-    for page in load_set(SetChoice(folder)).samples:
-        html = page.path.read_bytes()
-        if page.language and metadata_of(parse(decode_html(html, None)), page.url).language is None:
-            made = extractor.extract([Document(html, page.url)])[0].metadata
-            language = made.language if made else None
-            found["pages"] += 1
-            found["none" if language is None else "right" if language == page.language[:2] else "wrong"] += 1
-    extractor.close()
+    found = Counter[str]()
+    with Extractor(Config(metadata_field="metadata")) as extractor:
+        for page in load_set(SetChoice(folder)).samples:
+            html = page.path.read_bytes()
+            if page.language and metadata_of(parse(decode_html(html, None)), page.url).language is None:
+                made = extractor.extract([Document(html, page.url)])[0].metadata
+                language = made.language if made else None
+                found["none" if language is None else "right" if language == page.language[:2] else "wrong"] += 1
     return (
-        f"{found['pages']} pages of {folder.name} declare no language. The detected language is right for "
+        f"{found.total()} pages of {folder.name} declare no language. The detected language is right for "
         f"{found['right']} and wrong for {found['wrong']}; for {found['none']} there is none."
     )
 
@@ -115,9 +113,9 @@ def report(scores: dict[str, Score], known: Counter[str], pages: int) -> str:
         [
             who,
             *(f"{score.exact[name]} ({score.exact[name] / max(1, known[name]):.1%})" for name in FIELDS),
-            *(str(score.extra[name]) for name in FIELDS[1:]),
-            f"{1000 * sum(score.seconds) / pages:.2f}",
-            f"{sum(scores[OURS].seconds) / sum(score.seconds):.3f}",
+            *(str(score.extra[name]) for name in ("author", "date")),
+            f"{1000 * score.seconds / pages:.2f}",
+            f"{scores[OURS].seconds / score.seconds:.3f}",
         ]
         for who, score in scores.items()
     ]
@@ -130,9 +128,7 @@ def report(scores: dict[str, Score], known: Counter[str], pages: int) -> str:
 def main() -> None:
     """Measure, print the report and write it to ``results/``."""
     parser = options(__doc__, 300, seed=0)
-    parser.add_argument(
-        "--languages", type=Path, nargs="*", default=[], help="sets of pages whose language is annotated"
-    )
+    parser.add_argument("--languages", type=Path, nargs="*", default=[], help="sets of pages of annotated languages")
     arguments = parser.parse_args()
     logging.disable(logging.CRITICAL)  # Trafilatura warns of every page without content
     pages, _ = sample(arguments.data, arguments.pages, arguments.seed)
