@@ -6,12 +6,12 @@ The checks are also there, in ``features/checks.py``.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
+from common import RESULTS, options
 from tqdm import tqdm
 from writers import writers
 
@@ -35,7 +35,6 @@ except ImportError as error:
         f"{error}. What the checks need comes with: pip install -e '.[cpu]' -e 'lab[benchmark]'"
     ) from error
 
-OUTPUT = ROOT / "benchmarks" / "results" / "structures.md"
 OURS = "scrapy-dripper"
 
 
@@ -50,21 +49,17 @@ WRITERS = {OURS: ours, **writers()}
 
 def features() -> list[list[str]]:
     """Return a row for each structure: its name, and yes, part or no for ours, ours in an article, and the others."""
-    extractor = Extractor(Config(fallback="none"))
     rows = []
-    for feature in tqdm(FEATURES, unit="structure", desc="structures"):
-        verdicts = [feature.verdict(writer(_document(feature.html), BASE_URL)) for writer in WRITERS.values()]
-        documents = [Document(html, BASE_URL) for html in articles(feature.html)]
-        found = [within(page.markdown or "") for page in extractor.extract(documents)]
-        labelled = [feature.verdict(markdown) if markdown else "no" for markdown in found]
-        worst = max(labelled, key=("yes", "part", "no").index)
-        rows.append([feature.title, verdicts[0], worst, *verdicts[1:]])
-    extractor.close()
+    with Extractor(Config(fallback="none")) as extractor:
+        for feature in tqdm(FEATURES, unit="structure", desc="structures"):
+            page = f"<!DOCTYPE html><html><body><article>{feature.html}</article></body></html>"
+            verdicts = [feature.verdict(writer(page, BASE_URL)) for writer in WRITERS.values()]
+            documents = [Document(html, BASE_URL) for html in articles(feature.html)]
+            found = [within(one.markdown or "") for one in extractor.extract(documents)]
+            labelled = [feature.verdict(markdown) if markdown else "no" for markdown in found]
+            worst = max(labelled, key=("yes", "part", "no").index)
+            rows.append([feature.title, verdicts[0], worst, *verdicts[1:]])
     return rows
-
-
-def _document(html: str) -> str:
-    return f"<!DOCTYPE html><html><body><article>{html}</article></body></html>"
 
 
 def report() -> str:
@@ -96,8 +91,8 @@ pages: a blog, a documentation page, and a page without telling class names (`te
 
 def main() -> None:
     """Write the report."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--output", type=Path, default=OUTPUT, help="file to write")
+    parser = options(__doc__)
+    parser.set_defaults(output=RESULTS / "structures.md")
     arguments = parser.parse_args()
     text = report()
     print(text)
