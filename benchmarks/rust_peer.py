@@ -12,13 +12,11 @@ import time
 from importlib.metadata import version
 from pathlib import Path
 
+import rs_trafilatura
+
 
 def main() -> None:
     """Answer until the input ends."""
-    try:
-        import rs_trafilatura
-    except ImportError as error:
-        sys.exit(str(error))
     print(json.dumps(f"{version('rs-trafilatura')} in Python {platform.python_version()}"), flush=True)
     for line in sys.stdin:
         html = Path(json.loads(line)).read_bytes()
