@@ -128,7 +128,7 @@ def _evidence(row: str, store: Path) -> Scores:
     teacher = {"num_iterations": 50, "learning_rate": 0.15}
     with patch.dict(fit.TREES, quick), patch.dict(fit.TEACHER, teacher), patch.object(fit, "CONTEXT_SEEDS", 1):
         stack = fit.fit_stack(known, folds, Split(folds[0].seen, ()), networks=0, seed=seed, jobs=1)
-    rule, found = DecisionRule(), {}
+    rule, found = DecisionRule(), Scores()
     for fold, fitted in zip(folds, stack.folds, strict=True):
         for name in fold.measured:
             if (one := examples.get(name)) is None:
@@ -282,8 +282,8 @@ def main() -> None:
             folds = sorted(set(fold_of.values()))
             groups = [[s for s in samples if fold_of[s.id] == k] for k in folds]
             of_folds = without_steps if arguments.what == "steps" else parts_of_graphs
-            answers = pool.map(of_folds, groups, [arguments.models / str(k) for k in folds])
-            for of_fold in tqdm(answers, total=len(folds), unit="fold"):
+            of_all = pool.map(of_folds, groups, [arguments.models / str(k) for k in folds])
+            for of_fold in tqdm(of_all, total=len(folds), unit="fold"):
                 for row, scores in of_fold.items():
                     found[row] |= scores
     publish(arguments, ["scrapy-dripper", "lightgbm"], rows(found), kind=f"-{arguments.what}")

@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import random
+import re
 import shlex
 import sys
 import threading
@@ -114,12 +115,9 @@ def publish(arguments: argparse.Namespace, packages: Sequence[str], *parts: str,
 
 
 def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
+    known = Path("/proc/cpuinfo")
+    found = re.search(r"^model name\s*: (.+)", known.read_text(encoding="utf-8") if known.exists() else "", re.M)
+    return found[1].strip() if found else platform.processor() or platform.machine()
 
 
 def serve_pages(page: Callable[[str], bytes]) -> str:

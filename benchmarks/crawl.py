@@ -40,15 +40,15 @@ COLUMNS += ["lag p50 ms", "lag p95 ms", "lag p99 ms", "peak MB", "lost", "errors
 
 def measured(variant: str, server: str, pages: int) -> dict[str, Any]:
     """Crawl all pages in this process and return the measurements."""
-    in_pool = {POOL: peer, RUST: rust}.get(variant)
+    in_pool: Callable[[str, str], str | None] | None = {POOL: peer, RUST: rust}.get(variant)
     pool = ProcessPoolExecutor(POOL_SIZE, get_context("spawn")) if in_pool else None
-    if pool is not None:
+    if pool is not None and in_pool is not None:
         wait([pool.submit(warm_up, in_pool) for _ in range(POOL_SIZE)])
     marks: list[tuple[float, float, float]] = []
     empty: list[bool] = []
 
     async def read(response: Response) -> AsyncIterator[dict[str, Any]]:
-        item = {"url": response.url}
+        item: dict[str, Any] = {"url": response.url}
         if variant == PEER:
             item["markdown"] = peer(response.text, response.url)
         elif in_pool is not None:
@@ -64,7 +64,11 @@ def measured(variant: str, server: str, pages: int) -> dict[str, Any]:
 
     ours = {"ADDONS": {"scrapy_dripper.Addon": 500}, "DRIPPER_PROCESSES": PROCESSES.get(variant)}
     lags: list[tuple[float, float]] = []
-    receivers = {signals.spider_opened: mark, signals.spider_closed: mark, signals.item_scraped: scraped}
+    receivers: dict[object, Callable[..., None]] = {
+        signals.spider_opened: mark,
+        signals.spider_closed: mark,
+        signals.item_scraped: scraped,
+    }
     requests = (Request(f"{server}/{number}", read) for number in range(pages))
     with watched() as seen:
         stats = crawl(requests, ours if variant in PROCESSES else {}, receivers, lags)
@@ -109,10 +113,8 @@ def run(arguments: argparse.Namespace) -> list[str]:
     pages, _ = sample(arguments.data, arguments.pages, arguments.seed)
     bodies = [page.read_bytes() for page in pages]
     server = serve_pages(lambda path: bodies[int(path[1:])])
-    turns = [variant for _ in range(arguments.repeats) for variant in VARIANTS]
     chance = random.Random(arguments.seed)
-    for start in range(0, len(turns), len(VARIANTS)):
-        turns[start : start + len(VARIANTS)] = chance.sample(VARIANTS, len(VARIANTS))
+    turns = [variant for _ in range(arguments.repeats) for variant in chance.sample(VARIANTS, len(VARIANTS))]
     results: dict[str, list[dict[str, Any]]] = {variant: [] for variant in VARIANTS}
     for variant in tqdm(turns, unit="crawl"):
         results[variant].append(apart(measured, variant, server, len(bodies)))

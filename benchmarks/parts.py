@@ -101,7 +101,7 @@ def file_name(url: str) -> str:
 class Parts:
     """The structures of a document, by kind, with their counts."""
 
-    found: dict[str, Counter[object]] = field(default_factory=lambda: {kind: Counter() for kind in KINDS})
+    found: dict[str, Counter[Any]] = field(default_factory=lambda: {kind: Counter() for kind in KINDS})
     languages: dict[str, str] = field(default_factory=dict)
     """The languages of pieces of code, by their code."""
     text: str = ""

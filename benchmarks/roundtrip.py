@@ -45,9 +45,9 @@ class Gold:
     """The source of a page: the elements that the page shows, and others that are no mistake in the output."""
 
     page: dict[str, Any]
-    wanted: dict[str, Counter[object]]
+    wanted: dict[str, Counter[Any]]
     """The elements that can come back, by kind."""
-    right: dict[str, Counter[object]]
+    right: dict[str, Counter[Any]]
     """All elements of the source, by kind."""
     shown: Shown
     lines: frozenset[str]
@@ -91,16 +91,16 @@ def gold_of(page: dict[str, Any], source: str) -> Gold:
     held.found["fenced code"] = Counter()
     held.languages = {}
     for code, n in codes.items():
-        as_shown = shown.codes.get(squash(code), code)  # type: ignore[arg-type, call-overload]
+        as_shown = shown.codes.get(squash(code), code)
         held.found["fenced code"][as_shown] += n
-        held.languages[as_shown] = named[code]  # type: ignore[index]
-    wanted: dict[str, Counter[object]] = {}
+        held.languages[as_shown] = named[code]
     links: dict[str, set[str]] = defaultdict(set)
-    for key, url in shown.parts.found["links"]:  # type: ignore[misc]
+    for key, url in shown.parts.found["links"]:
         links[key].add(url)
-    for kind in KINDS:
-        wanted[kind] = Counter({key: n for key, n in held.found[kind].items() if _is_shown(kind, key, shown)})
-    written = [(key, url) for key, url in held.found["links"].elements()]  # type: ignore[misc]
+    wanted = {
+        kind: Counter({key: n for key, n in held.found[kind].items() if _is_shown(kind, key, shown)}) for kind in KINDS
+    }
+    written = [(key, url) for key, url in held.found["links"].elements()]
     absolute = {key for key, url in written if not url.startswith(address("/", base)) and url in links[key]}
     wanted["links"] = Counter(
         (key, url if key in absolute else "")
@@ -175,8 +175,8 @@ def figures(wanted: int, back: int, out: int, right: int) -> str:
 def compare(gold: Gold, markdown: str) -> dict[str, Tally]:
     """Return the counts of a Markdown by kind."""
     out = of_markdown(markdown, gold.page["url"], gold.page["math"])
-    links: Counter[object] = Counter()
-    for (key, url), n in out.found["links"].items():  # type: ignore[misc]
+    links: Counter[Any] = Counter()
+    for (key, url), n in out.found["links"].items():
         relative = (key, "") in gold.wanted["links"] and url in gold.links[key]
         links[key, "" if relative else url] += n
     out.found["links"] = links
