@@ -19,6 +19,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import numpy as np
@@ -165,9 +166,12 @@ def run(arguments: argparse.Namespace) -> list[str]:
         **{name: of_page(PEERS[name].load()) for name in installed_peers([COMPILED])},
         **({RUST: rust} if rust else {}),
     }
-    for page in (rest or pages)[:WARM_UP]:
-        for contestant in contestants.values():
-            contestant(page)
+    with TemporaryDirectory() as folder:
+        empty = Path(folder) / "empty.html"  # for what is imported for pages without content only
+        empty.write_text("<html><body></body></html>")
+        for page in [*(rest or pages)[:WARM_UP], empty]:
+            for contestant in contestants.values():
+                contestant(page)
 
     waiting: list[bytes] = []
     for page in tqdm(pages, unit="page", desc="extract"):
