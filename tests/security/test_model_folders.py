@@ -284,17 +284,6 @@ def test_any_value_in_a_manifest_is_a_model_or_a_sentence(kind: str, tmp_path: P
     assert len(said) < 1_000
 
 
-@pytest.mark.parametrize("name", ["layers", "kv_heads", "head_dim", "vocab_size", "context", "threads"])
-def test_sizes_that_no_model_has(tmp_path: Path, name: str) -> None:
-    """Such sizes would take memory."""
-    folder = Path(shutil.copytree(PREPARED, tmp_path / "model"))
-    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    (folder / "manifest.json").write_text(json.dumps({**manifest, name: 2_000_000_000}), encoding="utf-8")
-
-    with pytest.raises(ModelError, match=name):
-        load_prepared(folder)
-
-
 @pytest.mark.parametrize("prompt", ["{html.__class__}", "{0}{html}{html}", "%s", "{html!r}"])
 def test_a_template_of_a_prompt_reaches_nothing(prompt: str) -> None:
     """The template is split at ``{html}``. Everything else in braces is text."""

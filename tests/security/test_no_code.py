@@ -117,18 +117,6 @@ def test_modules_that_run_code_or_open_connections_are_imported_where_it_is_said
     assert wrong == []
 
 
-def test_every_exception_is_needed() -> None:
-    """An exception that is no longer needed is removed from the list."""
-    unneeded = [
-        (source, module)
-        for source, module in ALLOWED
-        if source not in SOURCES
-        or not any(name == module or name.startswith(module + ".") for name in imported(tree_of(source)))
-    ]
-
-    assert unneeded == []
-
-
 def test_no_call_runs_code_that_it_is_given() -> None:
     wrong = []
     for source, call, on, name in all_calls():

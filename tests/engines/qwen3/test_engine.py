@@ -198,8 +198,12 @@ def test_a_device_that_is_gone(engine: Qwen3Engine) -> None:
     assert [good(answer).main.tolist() for answer in engine.label(pages)] == [expected] * 6
 
 
-def test_logits_that_are_not_finite_are_an_error(engine: Qwen3Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Passes, "forward", lambda self, start, ids, rows: np.full((len(rows), 2), np.nan))
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_logits_that_are_not_finite_are_an_error(
+    engine: Qwen3Engine, bad: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half precision can overflow."""
+    monkeypatch.setattr(Passes, "forward", lambda self, start, ids, rows: np.full((len(rows), 2), bad))
 
     decoder_of(engine).prepared = replace(decoder_of(engine).prepared, dtype="float16")
     answers = engine.label([page(3)] * 5)

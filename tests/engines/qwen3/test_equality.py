@@ -19,7 +19,6 @@ from onnx import TensorProto, helper
 from tokenizers import Tokenizer
 
 from benchmarks.equality import DRAFTS, Prover, naive
-from scrapy_dripper.engines.base import PrecisionError
 from scrapy_dripper.engines.qwen3 import decoder
 from scrapy_dripper.engines.qwen3.decoder import (
     CHUNK,
@@ -205,22 +204,6 @@ def test_one_token_at_a_time_is_what_the_whole_text_gives(prepared: Prepared) ->
     assert labels == expected.main.tolist()
 
 
-def test_buffers_grow_to_powers_of_two_and_keep_nothing_of_earlier_pages(prepared: Prepared) -> None:
-    """Pages of all sizes have the same logits as on their own."""
-    passes = Passes(open_session(prepared), prepared)
-    capacities = []
-    for length in (100, 30, 129, 900, 60):
-        ids, last = np.arange(3, 3 + length) % 500, np.array([length - 1])
-        alone = Passes(open_session(prepared), prepared)
-        for one in (passes, alone):
-            one.begin(length)
-        capacities.append(passes._capacity)
-        found, expected = (one.forward(0, ids, last) for one in (passes, alone))
-
-        np.testing.assert_allclose(found, expected, atol=1e-4)
-    assert capacities == [128, 128, 256, 1024, 1024]
-
-
 @pytest.mark.parametrize(("name", "kind"), [("tensor(float16)", np.float16), ("tensor(float)", np.float32)])
 def test_logits_have_the_type_that_the_graph_gives_them(prepared: Prepared, name: str, kind: type) -> None:
     session: Any = SimpleNamespace(
@@ -380,15 +363,3 @@ def test_probabilities_are_a_softmax_of_two() -> None:
 
     with np.errstate(all="raise", under="ignore"):
         assert found.probabilities.tolist() == pytest.approx([0.5, 0.7310586, 0.2689414, 1, 0])
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_logits_that_are_not_finite(bad: float) -> None:
-    """Half precision can overflow. Such logits give no label."""
-
-    class Broken(FakeModel):
-        def _logits(self, ids: list[int]) -> tuple[float, float]:
-            return bad, 0.0
-
-    with pytest.raises(PrecisionError, match="not finite"):
-        decode(Broken(), task([1], [True]))

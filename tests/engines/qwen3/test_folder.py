@@ -60,6 +60,7 @@ def test_no_folder(tmp_path: Path) -> None:
         (lambda m: m.update(layers=0), "layers must be a whole number from 1 to 1,000,000 "),
         (lambda m: m.update(vocab_size=1_000_001), r"vocab_size must be a whole number .*\(got 1000001\)"),
         (lambda m: m.update(kv_heads="2"), "kv_heads must be a whole number"),
+        (lambda m: m.update(head_dim=2_000_000_000), "head_dim must be a whole number"),
         (lambda m: m.update(context=True), "context must be a whole number"),
         (lambda m: m.update(device="tpu"), "device must be one of cuda, cpu"),
         (lambda m: m.update(prompt="no place"), r"\{html\} exactly once"),
