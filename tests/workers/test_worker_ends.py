@@ -366,13 +366,6 @@ def test_a_step_ends_even_if_its_worker_never_gets_a_core(monkeypatch: pytest.Mo
     assert clock.look(now, 0.0) > 10
 
 
-def test_time_in_which_the_caller_stood_still_does_not_count() -> None:
-    """It does not count, however long it is, because no answer could be received."""
-    clock = StepClock(2**22 + 1, 10.0, 0.0)
-    assert clock.look(100.0, 95.0) == pytest.approx(5.0)
-    assert clock.look(101.0, 0.0) == pytest.approx(6.0)
-
-
 def test_where_the_system_does_not_say_how_long_a_process_waits() -> None:
     """All of the time counts."""
     nobody = 2**22 + 1  # over the largest number of a process
