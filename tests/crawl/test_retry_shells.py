@@ -68,6 +68,16 @@ def test_other_pages_are_downloaded_once(crawl: Crawls, site: Site, engine: Engi
     assert (len(site.seen), result.stat("pages"), result.stat("retried_shells")) == (1, 1, 0)
 
 
+def test_a_crawl_that_retries_none_is_told_once(
+    crawl: Crawls, site: Site, shell: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    site.routes["/other"] = site.routes["/app"]
+    result = crawl(spider(shell, site.url("/other")), HANDLERS)
+
+    assert caplog.text.count("is empty until a script fills it: let a browser download such pages") == 1
+    assert result.stat("fallback/js_shell") == 2
+
+
 def test_a_page_that_stays_a_shell_is_sent_back_once(
     crawl: Crawls, site: Site, shell: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -128,7 +128,7 @@ def test_readability_does_not_clean_attributes_with_a_pattern() -> None:
     assert "sandcastle" in str(extracted("readability", page(more=hostile)).text)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, "r4"])
 @pytest.mark.parametrize("html", ["<p></p>", "<frameset></frameset>", "<div>one two</div>", "<title>T</title>", "<hr>"])
 def test_a_page_with_nothing_to_find_breaks_none(name: str, html: str) -> None:
     assert extracted(name, html).error is None

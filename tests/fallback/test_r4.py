@@ -16,7 +16,7 @@ from lxml.html import HtmlElement
 from scrapy_dripper.config import Config, MethodOptions
 from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.fallback import fall_back
-from scrapy_dripper.fallback.methods import FAR, Elements, by_r4, main_elements, word_ratios
+from scrapy_dripper.fallback.methods import Elements, by_r4, main_elements
 from scrapy_dripper.page.parse import parse
 
 SENTENCE = "The tide comes in twice a day, and every sandcastle on this beach has to reckon with that. "
@@ -240,20 +240,3 @@ def test_an_old_page_is_taken_whole() -> None:
 
     assert (found.text or "").split("\n")[-1] == "Last"
     assert "Second." in (found.text or "")
-
-
-@pytest.mark.parametrize("html", ["<frameset><frame src=a></frameset>", "<body></body>", "<p><img src=a>", "<hr>"])
-def test_a_page_without_text(html: str) -> None:
-    found = extracted(html)
-
-    assert found.text == ""
-    assert found.error is None
-
-
-def test_words_that_are_far_do_not_count() -> None:
-    words = np.zeros(100, dtype=np.int64)
-    words[-1] = 1
-    distance = np.arange(100, 0, -1)
-
-    assert FAR == 64
-    assert word_ratios(words, np.arange(-1, 99)) == pytest.approx(np.where(distance <= FAR, 1 / distance, 0))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from typing import Any
 
 import pytest
@@ -169,27 +168,6 @@ def test_data_of_any_kind_make_no_trouble(extractor: Extractor, kind: str, text:
 def test_ten_thousand_places_for_a_script_take_linear_time() -> None:
     deep = "<div id=root>" * 3_000 + "text of a page that is no shell" + "</div>" * 3_000
     assert fill_shell(Document(shell(mount=deep), URL), Config()) is None
-
-
-def test_a_crawl_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    from scrapy import Spider
-    from scrapy.crawler import Crawler
-    from scrapy.statscollectors import MemoryStatsCollector
-
-    from scrapy_dripper.crawl.report import Report
-    from scrapy_dripper.crawl.stats import CrawlStats
-
-    crawler = Crawler(Spider, {"TELNETCONSOLE_ENABLED": False})
-    crawler.stats = MemoryStatsCollector(crawler)
-    stats = CrawlStats(crawler, Report(Config()))
-    found = Extractor().extract([Document(shell(), URL)])[0]
-    with caplog.at_level(logging.WARNING):
-        stats.page(found)
-        stats.page(found)
-    (said,) = [record.getMessage() for record in caplog.records]
-    assert said.startswith(f"{URL} is empty until a script fills it: let a browser download such pages")
-    assert crawler.stats is not None
-    assert crawler.stats.get_value("dripper/fallback/js_shell") == 2
 
 
 def folding(levels: int) -> str:
