@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import Any
-
 import pytest
 
-from scrapy_dripper import declared
-from scrapy_dripper.config import Config
-from scrapy_dripper.data import Document
-from scrapy_dripper.declared import Declared, read_declared, schema_org
+from scrapy_dripper.declared import Declared, read_declared
 from scrapy_dripper.declared.names import Match
-from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page.parse import parse
 
 
@@ -57,12 +50,6 @@ def test_meta_elements() -> None:
     assert said.descriptions == ("One two", "One two three")
 
 
-def test_meta_elements_without_content() -> None:
-    said = about('<meta name=description><meta property="og:type"><meta><meta itemprop=datePublished><script></script>')
-
-    assert (said.kind, said.dated, said.descriptions, said.script_chars) == ("", False, (), 0)
-
-
 def test_a_list_names_the_page_by_its_first_articles() -> None:
     listed = ",".join(f'{{"headline": "Story {i}"}}' for i in range(5))
     found = about(f'<script type="application/ld+json">[{listed}]</script>').headlines
@@ -85,42 +72,3 @@ def test_which_words_of_a_name_a_heading_has(heading: str, is_h1: bool, match: M
 
     assert names.match(heading.split(), h1=is_h1) is match
     assert names.is_line(heading.split()) is is_line
-
-
-BODY = "<p>The tide comes in twice a day, and it goes out again, as all who live at the shore have known for ever.</p>"
-SCRIPTS = (
-    '<script type="application/ld+json">{"@type": "Article", "headline": "Tides", "articleBody": "The tide."}</script>'
-    '<script type="application/ld+json">{"@type": "WebSite", "name": "Sand"}</script>'
-    "<script>MathJax = {tex: {inlineMath: [['$', '$']]}};</script>"
-)
-
-
-@pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Counts the visits of heads, the scripts that are parsed as JSON, and the pages whose scripts are searched."""
-    counts: Counter[str] = Counter()
-
-    def counted(name: str, function: Any) -> Any:
-        def call(*arguments: Any) -> Any:
-            counts[name] += 1
-            return function(*arguments)
-
-        return call
-
-    monkeypatch.setattr(declared, "_read_meta", counted("meta", declared._read_meta))
-    monkeypatch.setattr(schema_org, "parsed", counted("parsed", schema_org.parsed))
-    monkeypatch.setattr(declared, "_dollar_setting", counted("searched", declared._dollar_setting))
-    return counts
-
-
-@pytest.mark.parametrize(
-    "options", [{}, {"metadata_field": "metadata", "content_field": "content", "links_field": "links"}]
-)
-@pytest.mark.parametrize(("formula", "searched"), [("", 0), ("<p>Where $h$ is the height and $t$ is the time.</p>", 1)])
-def test_each_part_is_read_once(calls: Counter[str], options: dict[str, Any], formula: str, searched: int) -> None:
-    html = f"<head><meta name=author content='Ann Bell'>{SCRIPTS}</head><h1>Tides</h1>{BODY * 4}{formula}{BODY * 4}"
-    with Extractor(Config(**options)) as extractor:
-        (found,) = extractor.extract([Document(html, "https://example.org/tides")])
-
-    assert found.title == "Tides"
-    assert calls == Counter(meta=1, parsed=2, searched=searched)

@@ -157,13 +157,6 @@ def test_names_are_bounded_and_without_numbers() -> None:
     assert max(map(len, names("x" * 1_000_000, "y" * 1_000_000))) == 61
 
 
-def test_names_that_are_not_known_weigh_nothing() -> None:
-    page = cut(parse("<div class=other><p>A line of text.</p></div>"))
-    places = Places.of(page, {".known": 0})
-
-    assert places.odds(np.array([5.0, 5.0, 5.0, 0.25])).tolist() == [0.25]
-
-
 @pytest.fixture
 def four(tmp_path: Path) -> list[Correction]:
     """The corrections of four pages of a site."""

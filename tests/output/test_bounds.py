@@ -127,15 +127,6 @@ def test_output_that_cannot_be_cut_is_empty() -> None:
     assert 'DRIPPER_LIMITS["output"] = 1' in (found.error or "")
 
 
-def test_a_request_may_have_a_bound_of_its_own() -> None:
-    page = PAGES["formats around paragraphs"]
-    config = Config(fallback="empty")
-    engine = Extractor(config, engine=FakeEngine())
-    two = engine.extract([Document(page), Document(page, config=config.overridden({"limits": {"output": 1_000}})[0])])
-
-    assert [one.fallback_reason for one in two] == [FallbackReason.OVERSIZE, None]
-
-
 def test_few_words_have_room() -> None:
     """Pages of fewer than a thousand characters count as a thousand."""
     (found,) = Extractor(engine=FakeEngine()).extract([Document("<p>a <a href=x>b</a>", URL)])

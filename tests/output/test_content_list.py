@@ -38,11 +38,6 @@ def paragraph(text: str) -> Paragraph:
     return Paragraph((Text(text),))
 
 
-def test_invalid_url_of_the_page() -> None:
-    (item,) = items("<p><a href='/x'>x</a></p>", "http://[x")
-    assert item == Paragraph((Link("/x", (Text("x"),)),))
-
-
 @pytest.mark.parametrize(("length", "kept"), [(900, True), (1_001, False)])
 def test_the_longest_title_of_a_link(length: int, kept: bool) -> None:
     (item,) = items(f'<p><a href="/x" title="{"t" * length}">Tide</a></p>')

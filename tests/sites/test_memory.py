@@ -59,20 +59,6 @@ def test_repeated_texts(pages: list[set[Text]]) -> None:
     }
 
 
-@given(st.lists(PAGE, max_size=10), st.randoms(use_true_random=False))
-def test_the_order_of_pages_makes_no_difference(pages: list[set[int]], random: object) -> None:
-    """This holds as long as no text is evicted."""
-    numbered = list(enumerate(pages))
-    first, second = SiteMemory(), SiteMemory()
-    for number, others in numbered:
-        first.learn(f"https://e.org/{number}", page({1000 + number}, others))
-    random.shuffle(numbered)  # type: ignore[attr-defined]
-    for number, others in numbered:
-        second.learn(f"https://e.org/{number}", page({1000 + number}, others))
-
-    assert repeated(first) == repeated(second)
-
-
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 10**6)), max_size=60))
 def test_it_never_grows_over_its_bounds(visits: list[tuple[int, int]]) -> None:
     """For any pages, it holds at most 3 hosts here, and bounded numbers of texts and pages for each."""

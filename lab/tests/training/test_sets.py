@@ -311,24 +311,6 @@ def test_the_hash_changes_with_any_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "host"),
-    [
-        ("https://www.example.com/a?b", "example.com"),
-        ("http://EXAMPLE.com:8080", "example.com"),
-        ("https://user@shop.example.co.uk./", "shop.example.co.uk"),
-        ("https://www.www.com", "www.com"),
-        ("//example.com/a", "example.com"),
-        ("example.com/a", ""),
-        ("http://[", ""),
-        ("", ""),
-    ],
-)
-def test_host_of(url: str, host: str) -> None:
-    """Pages of a host look alike, so ``www.``, port and case are left out."""
-    assert host_of(url) == host
-
-
-@pytest.mark.parametrize(
     ("document", "expected"),
     [
         ({}, "article"),
