@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -36,7 +35,6 @@ from scrapy_dripper.structures.items import (
     ListItem,
     Paragraph,
     Quote,
-    Run,
     Runs,
     Strong,
     Table,
@@ -96,22 +94,6 @@ def test_none_is_over_the_size(items: Items, size: int, overlap: int) -> None:
         assert chunk.overlap <= overlap
 
 
-def _depth(call: Callable[[], object]) -> int:
-    """Return how deep the calls of a function are nested."""
-    depths = [0]
-
-    def count(frame: object, event: str, arg: object) -> None:
-        if event in ("call", "return"):
-            depths.append(depths[-1] + (1 if event == "call" else -1))
-
-    sys.setprofile(count)
-    try:
-        call()
-    finally:
-        sys.setprofile(None)
-    return max(depths)
-
-
 def numbered(kinds: str, *, every_word: bool = False) -> Items:
     """Return one item for each character: a title of that level for a digit, a paragraph for a letter."""
     return tuple(
@@ -127,19 +109,6 @@ def test_the_smallest_pieces(line: Runs, size: int) -> None:
     """What exceeds a tiny size are a few characters, and nested calls are no more for a longer text."""
     for chunk in chunks((Paragraph(line),), size=size, write=partial(markdown, links="drop")):
         assert chunk.size <= size or sum(map(str.isalnum, re.sub("<[^>]*>", "", chunk.markdown))) <= 8
-
-
-@pytest.mark.parametrize("end", ["", ".", "。", "。」", "。 "])
-@pytest.mark.parametrize("wrap", FORMATS, ids=["strong", "emphasis", "deleted", "link"])
-def test_nested_calls_do_not_depend_on_the_length(wrap: Callable[[Runs], Run], end: str) -> None:
-    """The text is in formats, entries of lists and quotes."""
-
-    def depth(times: int) -> int:
-        line = Paragraph((wrap((Strong((Text("很" * times + end),)),)),))
-        entries = List("unordered", (ListItem((line,)), ListItem((line, line))))
-        return _depth(lambda: chunks((line, entries, Quote((line,))), size=40))
-
-    assert depth(800) == depth(200)
 
 
 @given(st.text("1234pp", max_size=14), st.integers(70, 500))
@@ -328,11 +297,13 @@ def test_no_more_than_the_page_allows() -> None:
     [
         lambda: Paragraph((Text("a. " * 10_000),)),
         lambda: Paragraph((Text("a" * 50_000),)),
+        lambda: Quote((Paragraph((Strong((Emphasis((Text("a" * 50_000),)),)),)),)),
+        lambda: List("ordered", (ListItem((Paragraph((Link("/x", (Text("很" * 50_000 + "。"),)),)),)),)),
         lambda: CodeBlock("x\n" * 20_000),
         lambda: List("ordered", tuple(ListItem((Paragraph((Text("a"),)),)) for _ in range(3_000))),
         lambda: Table(tuple((cell("a"), cell("b")) for _ in range(2_000)), header_rows=1),
     ],
-    ids=["sentences", "one word", "code", "list", "table"],
+    ids=["sentences", "one word", "one word in formats", "one entry", "code", "list", "table"],
 )
 def test_long_items_take_n_log_n_time(make: Callable[[], Item]) -> None:
     """With these lengths, anything slower than n log n would exceed the time of a test run."""

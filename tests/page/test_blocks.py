@@ -16,7 +16,6 @@ from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.nodes import in_sentence
 from scrapy_dripper.page.page import NOBODY, Flag, gap_before
 from scrapy_dripper.page.parse import parse
-from scrapy_dripper.page.tags import TAGS
 from scrapy_dripper.testing import page
 from tests.html_strategies import documents, worded
 
@@ -213,24 +212,6 @@ def test_a_node_knows_its_blocks(body: str, expected: str) -> None:
     tree = page(body).tree
     ranges = zip(tree.nodes, tree.block_start, tree.block_end, strict=True)
     assert ", ".join(f"{node.tag} {start} {end}" for node, start, end in list(ranges)[1:]) == expected
-
-
-def test_a_node_knows_its_place() -> None:
-    tree = page("<div class=c id=i><p>a</p></div><p id=j class=c>b</p><x-y class=c>c</x-y>").tree
-    assert tree.parent.tolist() == [-1, 0, 1, 2, 1, 1]
-    assert tree.end.tolist() == [6, 6, 4, 4, 5, 6]
-    assert tree.depth.tolist() == [0, 1, 2, 3, 2, 2]
-    assert tree.names == ["", "", "c i", "", "c j", "c"]
-    assert tree.tag.tolist()[2:] == [TAGS["div"], TAGS["p"], TAGS["p"], 0]
-    assert len(set(tree.tag_class.tolist())) == 6
-
-
-def test_where_a_block_stands() -> None:
-    """A block has the element that holds its line, and the innermost element around its first text."""
-    found = page("<div><b>a</b> b</div><table><tr><td> <i>c</i><td>d</table>")
-    tags = [node.tag for node in found.tree.nodes]
-    assert [tags[i] for i in found.blocks.context] == ["div", "table"]
-    assert [tags[i] for i in found.blocks.leaf] == ["b", "i"]
 
 
 def squeezed(text: str) -> str:

@@ -159,11 +159,6 @@ def test_nuls_stay_for_the_parser(charset: str | None) -> None:
     assert decode_html(b"<p>a\0b</p>" + b"<p>text</p>" * 20, charset) == "<p>a\0b</p>" + "<p>text</p>" * 20
 
 
-@pytest.mark.parametrize("body", [b"", b"\xef\xbb\xbf", b"\xff\xfe"])
-def test_nothing(body: bytes) -> None:
-    assert decode_html(body) == ""
-
-
 @given(st.text())
 def test_round_trip(text: str) -> None:
     """Any text with a declared encoding survives a round trip through UTF-8, except for a byte order mark at its

@@ -21,7 +21,6 @@ from scrapy_dripper.structures.items import (
     Formula,
     Image,
     Item,
-    Items,
     Link,
     List,
     ListItem,
@@ -34,9 +33,7 @@ from scrapy_dripper.structures.items import (
     ThematicBreak,
     Title,
     Video,
-    inside,
     only,
-    plain_text,
 )
 from scrapy_dripper.structures.tables import linear, table_html
 
@@ -93,17 +90,3 @@ def test_each_type_is_handled_and_loses_no_word(kind: type) -> None:
     if has_words:
         assert all("word" in one for one in written)
         assert found == links
-
-
-def test_inside_has_terms_and_captions() -> None:
-    def texts(items: Items) -> tuple[str, ...]:
-        return tuple(plain_text((item,)) for item in items)
-
-    found = {kind: texts(tuple(inside(item))) for kind, item in EXAMPLES.items()}
-    assert found == {
-        **dict.fromkeys((Title, Paragraph, CodeBlock, Formula, ThematicBreak, Post, Card), ()),
-        **dict.fromkeys((Image, Video, Audio), ("caption",)),
-        **dict.fromkeys((Table, Quote), ("caption", "word")),
-        List: ("term", "word"),
-        Footnotes: ("word",),
-    }

@@ -17,7 +17,6 @@ from scrapy_dripper.structures.items import (
     Table,
     plain_text,
 )
-from scrapy_dripper.structures.tables import is_mostly_padding
 from tests.structured.measures import Rendered
 
 
@@ -96,18 +95,6 @@ def test_pictures_players_and_tables_within_a_cell_stand_in_its_line(cell: str, 
     """Captions are separated from them, players become links, and the cells of a table follow each other."""
     table = f"<table><tr><th>a<th>b<th>c<tr><td rowspan=2>1<td>{cell}<td>y<tr><td>1<td>2</table>"
     assert f"\n| 1 | {expected} | y |\n" in written(table, tables="linear")
-
-
-# ---------------------------------------------------------------------- too much
-@pytest.mark.parametrize(
-    ("rows", "longest", "others", "found"),
-    [(15, 60, 1, False), (20, 60, 1, True), (100, 20, 4, True), (100, 20, 6, False)],
-)
-def test_short_rows_are_padded_unless_that_adds_far_more_cells(
-    rows: int, longest: int, others: int, found: bool
-) -> None:
-    """A thousand cells are no harm, and neither are four for each that there is."""
-    assert is_mostly_padding(["x" * longest, *["x" * others] * (rows - 1)]) == found
 
 
 def test_span_bombs() -> None:
