@@ -281,26 +281,3 @@ def test_a_replay_ends_and_says_what_it_could_not_read(
         assert crawled.stat(f"replay/skipped/{reason}") == reasons[reason]
     listed = ", ".join(f"{reason} {reasons[reason]:,}" for reason in UNREADABLE)
     assert caplog.records[-1].getMessage() == f"records of the archive that cannot be read: {listed}"
-
-
-def test_each_damaged_record_is_counted_once(crawls: Crawls, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Even if both schemes are asked for, at the same time, by a spider that has read the archive itself."""
-    urls = [f"http{s}://a.example/{n}" for s in ("", "s") for n in range(4)]
-    path = tmp_path / "other.warc"
-    path.write_bytes(response(b"x", url="http://[") + b"".join(response(page(url).encode(), url=url) for url in urls))
-
-    class Following(ReplaySpider):
-        def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
-            yield {"url": response.url}
-            yield from (response.follow(url, self.followed) for url in urls)
-
-        def followed(self, response: Response) -> Iterator[Any]:
-            yield {"followed": response.url}
-
-    for one in (spider(urls), Following):
-        caplog.clear()
-        crawled = crawls(one, {"DRIPPER_ENABLED": False, "DRIPPER_REPLAY": path})
-        assert {url for item in crawled.items for url in item.values()} == set(urls)
-        assert crawled.stat("replay/skipped/invalid") == 1
-        summaries = [record.getMessage() for record in caplog.records if "that cannot be read" in record.getMessage()]
-        assert summaries == ["records of the archive that cannot be read: invalid 1"]

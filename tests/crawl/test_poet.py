@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +18,10 @@ pytest.importorskip("scrapy_poet")
 from scrapy_poet import DummyResponse
 from scrapy_poet.page_input_providers import HttpResponseProvider
 from web_poet import ItemPage, field
-from web_poet.serialization import deserialize_leaf, serialize_leaf
 
 from scrapy_dripper import Addon
 from scrapy_dripper.crawl import Dripper
-from scrapy_dripper.data import Extraction, FallbackReason, Metadata
+from scrapy_dripper.data import FallbackReason
 from scrapy_dripper.providers import DripperProvider, MainContent
 
 PROVIDER = "scrapy_dripper.providers.DripperProvider"
@@ -120,17 +118,6 @@ def test_it_can_be_cached(crawl: Crawls, site: Site, engine: EngineLog, tmp_path
         (item["main"] for item in second.items), key=key
     )
     assert sum(map(len, engine.batches)) == 2
-
-
-def test_an_extraction_survives_serialization() -> None:
-    """Its enum, tuples, content list and metadata are restored."""
-    main = Extraction(
-        "u", "t", "<p>ä</p>", "ä", "ä", "fallback:html", FallbackReason.TIMEOUT, "slow", (True, False), (0.5, 0.25)
-    )
-    main = replace(main, content=[{"type": "paragraph", "runs": []}], metadata=Metadata(title="t"))
-    main = replace(main, page_type="forum", quality=0.25, details={"blocks": 2, "overruled": []})
-
-    assert deserialize_leaf(MainContent, serialize_leaf(main)) == main
 
 
 def registered(providers: dict[Any, int | None]) -> dict[Any, int | None]:

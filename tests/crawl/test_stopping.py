@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.crawl.conftest import Start
-from tests.crawl.crawling import TIMES, Crawls, Site, page, workers
+from tests.crawl.crawling import TIMES, Crawls, Site, eventually, page, workers
 from tests.crawl.processes import Program
 from tests.faults.ledger import DOORS, SETTINGS, fault_spider, note
 from tests.workers.children import gone
@@ -32,17 +32,19 @@ def test_p03_ctrl_c_while_a_batch_waits_for_more_pages(start: Start, site: Site)
 
 
 def test_p05_ctrl_c_once_finishes_what_waits_and_says_how_much(start: Start, site: Site) -> None:
-    """Every downloaded page is extracted, and the log explains the delay."""
-    process = start("AsyncCrawlerProcess", {"DRIPPER_BATCH_SIZE": 3}, urls=site.pages(6), engine="held")
+    """Every downloaded page is extracted, also those that are held back, and the log explains the delay."""
+    process = start("AsyncCrawlerProcess", {"DRIPPER_BATCH_SIZE": 3}, urls=site.pages(8), engine="held")
     process.wait_for("parsed", 6)
     process.wait_for("labelling")
+    eventually("two responses held back", lambda: len(site.seen) == 8)
+    time.sleep(0.5)
     process.send_signal()
 
-    process.wait_for("6 pages are still waiting to be extracted")
+    process.wait_for("8 pages are still waiting to be extracted")
     process.say()
 
     assert process.end() == 0
-    assert len(process.items) == 6
+    assert len(process.items) == 8
     assert all(item["markdown"] for item in process.items)
     assert sum("still wait" in line for line in process.logged) == 1
 

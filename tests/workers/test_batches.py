@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import logging
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given, settings
@@ -39,7 +39,6 @@ class Seen:
     counted: list[str] = field(default_factory=list)
     batches: list[int] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
-    stops: bool = False
 
     def count(self, name: str, value: int = 1) -> None:
         self.counts[name] += value
@@ -54,7 +53,7 @@ class Seen:
         self.counted.append(extraction.url)
 
     def stopping(self) -> bool:
-        return self.stops
+        return False
 
 
 def submit(batcher: Batcher, texts: Sequence[str], seen: Seen) -> list[asyncio.Future[Extraction]]:
@@ -240,87 +239,20 @@ def test_property_each_page_only_affects_itself(pages: list[Page], size: int) ->
     assert pool.calls <= 8 * len(pages)
 
 
-class HeldPool(FakePool):
-    """Answers no page before it is let go."""
-
-    def __init__(self) -> None:
-        super().__init__([Page(0, 0, True)] * 9)
-        self.free, self.closed = threading.Semaphore(0), 0
-
-    @property
-    def pool(self) -> HeldPool:
-        return self
-
-    def extract(self, tasks: Sequence[Task], **_: Any) -> list[Extraction]:
-        assert self.free.acquire(timeout=SECONDS)
-        return super().extract(tasks)
-
-    def close(self) -> None:
-        self.closed += 1
-
-
-@pytest.fixture
-def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[HeldPool]:
-    workers = HeldPool()
-    monkeypatch.setattr(batcher_module, "Workers", lambda config: workers)
-    yield workers
-    workers.free.release(100)
-
-
-def test_an_answer_that_nobody_waits_for_is_counted(held: HeldPool) -> None:
-    async def crawl() -> None:
-        seen = Seen()
-        batcher = Batcher(own(batch_size=4, batch_wait=0.01), seen)
-        first, second = submit(batcher, ["a", "b"], seen)
-        first.cancel()
-        held.free.release()
-        await second
-        assert len(seen.counted) == 2
-        batcher.stop()
-
-    asyncio.run(crawl())
-
-
 @pytest.mark.parametrize(("processes", "most"), [(0, 8), (1, 8), (2, 12), (5, 24)])
 def test_two_batches_wait_and_one_more_for_each_further_process(processes: int, most: int) -> None:
     assert most_waiting(Config(batch_size=4, processes=processes)) == most
 
 
-def test_a_crawl_that_stops_says_once_what_still_waits(
-    held: HeldPool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The message counts pages, and responses that are held back."""
-    caplog.set_level(logging.INFO, "scrapy_dripper")
-    monkeypatch.setattr(batcher_module, "CHECK_SECONDS", 0.02)
-
-    async def crawl() -> None:
-        seen = Seen()
-        batcher = Batcher(own(batch_size=4, batch_wait=0.01), seen)
-        submit(batcher, ["x"] * 8, seen)
-        waiting = [asyncio.ensure_future(batcher.wait_for_capacity()) for _ in range(2)]
-        gone = asyncio.ensure_future(batcher.wait_for_capacity())
-        await asyncio.sleep(0.1)
-        gone.cancel()
-        assert caplog.messages == []
-        seen.stops = True
-        await asyncio.sleep(0.2)
-        batcher.stop()
-        await asyncio.gather(*waiting)
-
-    asyncio.run(crawl())
-
-    assert caplog.messages == [
-        "The crawl is stopping; 10 pages are still waiting to be extracted. Press Ctrl-C again to drop them."
-    ]
-
-
-def test_workers_of_a_crawl_that_never_begins_are_given_back(held: HeldPool) -> None:
+def test_workers_of_a_crawl_that_never_begins_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    workers = Mock()
+    monkeypatch.setattr(batcher_module, "Workers", lambda config: workers)
     batcher = Batcher(own(processes=2), Seen())
-    assert held.closed == 0
+    assert not workers.close.called
     del batcher
     gc.collect()
 
-    assert held.closed == 1
+    workers.close.assert_called_once_with()
 
 
 def no_workers(config: Config) -> Any:
