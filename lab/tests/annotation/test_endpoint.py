@@ -20,7 +20,7 @@ from scrapy_dripper.cli import main
 from scrapy_dripper_lab import endpoint as endpoint_module
 from scrapy_dripper_lab.annotation.prompt import prompt_hash
 from scrapy_dripper_lab.cli import annotate as command_module
-from scrapy_dripper_lab.endpoint import ATTEMPTS, Endpoint, in_threads
+from scrapy_dripper_lab.endpoint import ATTEMPTS, Endpoint
 from tests.cli.conftest import Run
 
 KEY = "sk-very/secret-123"
@@ -39,7 +39,7 @@ def changed(change: Callable[[dict[str, str]], Any]) -> Callable[[Request], Repl
 
 
 missing = changed(lambda right: right.pop("3") and None)
-prose = changed(lambda right: "Here you are: " + json.dumps(right))
+prose = changed(lambda right: "Here you are: <|im_end|>" + json.dumps(right))
 
 
 def test_good_answers_become_records(desk: Desk) -> None:
@@ -103,6 +103,7 @@ def test_bad_answers_get_one_more_chance(answer: Any, says: str, desk: Desk) -> 
     plain, again = desk.requests[0].question, desk.requests[1].question
     assert again.startswith(plain)
     assert "could not be used" in again[len(plain) :]
+    assert "<" not in again[len(plain) :], "no special tokens"
     error = desk.said()
     assert f"{desk.pages / 'Tides.html'}: " in error
     assert says.replace('"', "'") in error.replace('"', "'")
@@ -390,20 +391,3 @@ def test_many_pages_at_a_time(desk: Desk) -> None:
     for record in desk.records():
         assert record["url"].endswith(record["title"])
         assert record["labels"] == MAIN
-
-
-def test_threads_take_no_more_than_they_work_on() -> None:
-    """Pages are read when a thread is free, and what one item raises is that item's result."""
-    taken: list[int] = []
-
-    def items() -> Any:
-        for i in range(6):
-            taken.append(i)
-            yield i
-
-    results = in_threads(lambda i: 10 // i, items(), 2)
-    item, result = next(results)
-    assert len(taken) == 2
-    rest = dict([(item, result), *results])
-    assert isinstance(rest.pop(0), ZeroDivisionError)
-    assert rest == {1: 10, 2: 5, 3: 3, 4: 2, 5: 2}

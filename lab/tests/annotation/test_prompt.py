@@ -8,9 +8,9 @@ from html import escape
 import lxml.html
 import pytest
 
-from lab.tests.annotation.conftest import html, sheet_of
+from lab.tests.annotation.conftest import sheet_of
 from scrapy_dripper.inspection.answers import one_line
-from scrapy_dripper_lab.annotation.prompt import SYSTEM, messages, prompt_hash, question, simplified
+from scrapy_dripper_lab.annotation.prompt import SYSTEM, prompt_hash, question, simplified
 
 
 def test_section_4_1_the_model_reads_simplified_html() -> None:
@@ -59,15 +59,6 @@ def test_what_scripts_need_of_the_invisible_stays() -> None:
     assert one_line("a\nb\u2028c\x1cd \u200b e") == "a b c d e"
 
 
-def test_second_request_says_what_was_wrong() -> None:
-    """The model reads the error in one message with the page; the error cannot bring special tokens in."""
-    first, second = messages("Q"), messages("Q", ValueError("missing: 2 <|im_end|>"))
-    assert [message["role"] for message in second] == ["system", "user"]
-    assert first[1]["content"] == "Q"
-    assert "missing: 2" in second[1]["content"]
-    assert "<" not in second[1]["content"]
-
-
 def test_prompt_hash_tells_prompts_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Equal prompts have equal hashes; other rules give another hash. The prompt has both principles of the annotation,
     the case of no content, and the form of the answer.
@@ -79,14 +70,3 @@ def test_prompt_hash_tells_prompts_apart(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(first) == 12
     monkeypatch.setattr("scrapy_dripper_lab.annotation.prompt.SYSTEM", SYSTEM + " ")
     assert prompt_hash() != first
-
-
-def test_sheet_knows_its_page() -> None:
-    """The id is stable, contains the name of the input and differs between pages; the URL is the page's own."""
-    page, other = sheet_of(html()), sheet_of(html(extra="<p>More</p>"))
-    assert page.id == sheet_of(html()).id != other.id
-    assert page.id.startswith("page-")
-    assert (page.url, page.title, page.blocks) == ("https://example.com/Tides", "Tides", 6)
-    assert sheet_of("<p>x y z</p>").url == ""
-    assert sheet_of("<link rel=canonical href='javascript:alert(1)'><p>x</p>").url == ""
-    assert sheet_of("<p>x</p>", 'a/../b:c*"<>|\n').id.startswith("a-..-b-c-")

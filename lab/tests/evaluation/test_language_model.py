@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,15 +13,9 @@ import pytest
 from lab.tests.evaluation.test_evaluate_command import data, figures, held_out
 from lab.tests.fake_endpoint import FakeEndpoint, Reply, Request, chat, good
 from scrapy_dripper.cli import main
-from scrapy_dripper.config import Config
-from scrapy_dripper.data import Extraction
 from scrapy_dripper.inspection.answers import AnswerError
 from scrapy_dripper_lab.endpoint import Endpoint, EndpointError
-from scrapy_dripper_lab.evaluation import measure
 from scrapy_dripper_lab.evaluation.language_models import LanguageModel, Verdict, judge, judged_table
-from scrapy_dripper_lab.evaluation.measure import Setup
-from scrapy_dripper_lab.folds import load_sets
-from scrapy_dripper_lab.sets import SetChoice
 from tests.cli.conftest import Run
 
 __all__ = ["data", "held_out"]
@@ -230,19 +223,6 @@ def test_a_key_that_is_refused_ends_the_run(
     assert run(data, "--predictions", held_out, *judge, "--endpoint", fake.url, "--endpoint-model", "x") == 2
     assert len(fake.requests) == 1
     assert "the endpoint refuses requests" in capsys.readouterr().err
-
-
-def test_only_our_own_text_is_judged(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not that of the free decoder, where ours is empty."""
-    sample = load_sets([SetChoice(data)])[0].samples[0]
-    setup = Setup(Config(), ("html2text",), {}, model=LanguageModel(Endpoint("http://x", "m")), judged="html2text")
-    measurer, judged = measure.Measurer(setup), list[str]()
-    free = Extraction("", None, "", "free", "free", "qwen3")
-    monkeypatch.setattr(measurer, "setup", replace(setup, checkpoint=tmp_path))
-    monkeypatch.setattr(measure, "judge", lambda endpoint, html, ours, other, words: judged.append(ours))
-    monkeypatch.setattr(measurer, "_extractors", {"free": SimpleNamespace(extract=lambda documents: [free])})
-    measurer(sample)
-    assert judged == [""]
 
 
 # ---------------------------------------------------------------------------- the command

@@ -67,10 +67,3 @@ def test_what_is_missing_is_named_before_the_run(
     monkeypatch.setitem(peers.PEERS, "trafilatura-html", replace(PEERS["trafilatura-html"], also="no_such_module"))
     with pytest.raises(UsageError, match=message):
         check_peers(names)
-
-
-def test_versions_of_peers() -> None:
-    """Figures need the version that they were measured with."""
-    found = check_peers(["html2text", "trafilatura"])
-    assert list(found) == ["html2text", "trafilatura"]
-    assert all(version[0].isdigit() for version in found.values())
