@@ -1,12 +1,11 @@
-"""The whole extraction of a list of documents, with engines that misbehave."""
+"""The whole extraction of a list of documents, with engines that misbehave, and with the garbage collector paused."""
 
 from __future__ import annotations
 
+import gc
 import pickle
-import pkgutil
 import re
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -110,23 +109,6 @@ def test_an_engine_that_only_predicts() -> None:
     assert (found.page_type, found.quality, found.source) == ("article", 0.75, "fake")
     assert found.labels == (True, True, True, False, False, False)
     assert asked == [list(found.labels)]
-
-
-@pytest.mark.parametrize("html", ["".join(GOOD), f"<p>403 Forbidden</p>{'<nav><a href=/>Menu</a></nav>' * 9}"])
-def test_a_page_is_scored_and_its_names_are_indexed_once(monkeypatch: pytest.MonkeyPatch, html: str) -> None:
-    """All decisions about a page are taken once, those about the fallback included."""
-    made: Counter[str] = Counter()
-    for module, name in (("extractor", "ScoredPage"), ("choose.scored", "NameIndex")):
-        real = pkgutil.resolve_name(f"scrapy_dripper.{module}:{name}")
-
-        def counted(*args: Any, real: Any = real, name: str = name, **values: Any) -> Any:
-            made[name] += 1
-            return real(*args, **values)
-
-        monkeypatch.setattr(f"scrapy_dripper.{module}.{name}", counted)
-    Extractor(Config(sites="all", limits={"blocks": 9}, oversize="truncate")).extract([html])
-
-    assert made == {"ScoredPage": 1, "NameIndex": 1}
 
 
 def test_an_engine_that_loses_a_page() -> None:
@@ -380,3 +362,56 @@ def test_a_truncated_page_names_its_limit(limits: dict[str, Any], setting: str) 
 
     assert (found.source, found.truncated, found.fallback_reason, found.limit) == ("fake", True, None, setting)
     assert setting in (found.error or "")
+
+
+HTML = "<h1>A title</h1><p>This paragraph is long enough to be the main content of the page.</p>"
+
+
+@pytest.fixture(autouse=True)
+def _collector() -> Iterator[None]:
+    gc.enable()
+    yield
+    gc.enable()
+
+
+def test_the_collector_runs_again_after_an_error() -> None:
+    class Bug(BaseException):
+        pass
+
+    def watch(document: Document | None) -> None:
+        raise Bug
+
+    with Extractor(watch=watch) as extractor, pytest.raises(Bug):
+        extractor.extract([HTML])
+    assert gc.isenabled()
+
+
+def test_a_collector_that_is_off_stays_off() -> None:
+    gc.disable()
+    with Extractor() as extractor:
+        extractor.extract([HTML])
+    assert not gc.isenabled()
+
+
+def test_it_runs_between_the_parts_of_a_long_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a threshold of one object, the collector runs at any moment at which it is not paused."""
+    monkeypatch.setattr("scrapy_dripper.extractor.DOCUMENTS_TOGETHER", 2)
+    runs: list[str] = []
+    before: list[int] = []
+
+    def started(phase: str, info: dict[str, int]) -> None:
+        runs.append(phase)
+
+    extractor = Extractor(watch=lambda document: before.append(len(runs)))
+    threshold = gc.get_threshold()
+    gc.callbacks.append(started)
+    gc.set_threshold(1)
+    try:
+        found = extractor.extract([HTML] * 9)
+    finally:
+        gc.set_threshold(*threshold)
+        gc.callbacks.remove(started)
+        extractor.close()
+    assert len({one.text for one in found}) == 1
+    assert len(found) == 9
+    assert len(set(before)) == 5  # parts, in each of which the number of runs stays the same

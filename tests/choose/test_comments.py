@@ -96,12 +96,6 @@ def extracted(engine: Reader, comments: str, page: str = PAGE) -> Extraction:
     return Extractor(Config(comments=comments), engine).extract([page])[0]
 
 
-def test_comments_are_dropped() -> None:
-    found = extracted(Reader("mill", "MAYBE"), "drop")
-    assert "MAYBE" not in (found.text or "") + (found.main_html or "")
-    assert found.text == extracted(Reader("mill"), "auto").text
-
-
 def test_comments_are_kept() -> None:
     """Comments keep the names of their authors, and lose buttons and forms."""
     text = extracted(Reader("mill"), "keep").text or ""

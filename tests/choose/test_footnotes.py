@@ -38,13 +38,6 @@ def marks_and_notes(page: Page) -> dict[int, set[int]]:
     return found
 
 
-def test_there_are_pages_of_all_the_generators() -> None:
-    names = " ".join(path.stem for path in PAGES)
-
-    for generator in ("texinfo", "mdbook", "zola", "asciidoctor", "sphinx", "wordpress", "substack", "quarto"):
-        assert generator in names
-
-
 @pytest.mark.parametrize("path", [path for path in PAGES if path.stem not in INSIDE], ids=lambda path: path.stem)
 def test_a_footnote_need_not_be_as_likely_as_its_text(path: Path) -> None:
     page = cut(path)

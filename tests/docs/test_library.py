@@ -16,13 +16,11 @@ from typing import Any
 import pytest
 
 import scrapy_dripper
-from scrapy_dripper import Config, ConfigError, Document, Extractor, FallbackReason, ModelError
+from scrapy_dripper import Config, ConfigError, Extractor, FallbackReason, ModelError
 from scrapy_dripper.derived import plain_chunks
 from scrapy_dripper.output.chunks import chunks
 from scrapy_dripper.output.content_list import content_list
 from scrapy_dripper.page.parse import parse
-from scrapy_dripper.workers.pool import Pool
-from scrapy_dripper.workers.wire import Task
 
 TEXT = (Path(__file__).parents[2] / "docs" / "guides" / "library.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"```python\n# (\w+\.py)\n(.*?)```", TEXT, re.S))
@@ -72,23 +70,6 @@ def test_an_extractor_takes_a_dotted_path(folder: Path) -> None:
     assert good.text.startswith("The tide comes in")
     assert (short.fallback_reason, short.error) == (FallbackReason.ENGINE_ERROR, "too little text to tell")
     assert long.fallback_reason is FallbackReason.OVERSIZE
-
-
-def test_a_worker_process_finds_the_engine(folder: Path) -> None:
-    """Both a crawl's workers and an extractor's sandbox find it."""
-    assert folder
-    config = Config(engine=ENGINE, processes=1)
-    pool = Pool(config, 1)
-    extractor = Extractor(Config(), engine=ENGINE)
-    try:
-        (crawled,) = pool.extract([Task(Document(PAGE), config)])
-        (boxed,) = extractor.extract([PAGE])
-    finally:
-        pool.close()
-        extractor.close()
-
-    assert crawled.source == boxed.source == "long_blocks"
-    assert crawled.main_html == boxed.main_html != ""
 
 
 def test_wrong_engines_are_refused_with_advice(folder: Path) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -21,6 +19,7 @@ from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.testing import page
 from tests.html_strategies import documents
+from tests.programs import python
 
 BATCHES = int(os.environ.get("BATCHES", "40"))
 """Number of random batches. Twenty thousand take about ten minutes."""
@@ -79,12 +78,10 @@ def test_any_number_of_threads() -> None:
     said = set()
     for threads in ("1", "3"):
         names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-        environment = {**os.environ, **dict.fromkeys(names, threads), "PYTHONPATH": os.pathsep.join(sys.path)}
-        done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, env=environment, check=True)
-        said.add(done.stdout)
+        said.add(python("-c", THREADS, **dict.fromkeys(names, threads)).stdout)
 
     assert len(said) == 1
-    assert max(said).count(b"\n") == 20
+    assert max(said).count("\n") == 20
 
 
 @settings(max_examples=25, deadline=None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 
 import numpy as np
 from hypothesis import given
@@ -141,18 +140,6 @@ def test_bits_are_those_of_each_word(pages: list[tuple[list[list[str]], dict[str
     ]
     assert words.counts.tolist() == [len(found) for found, _ in tokens]
     assert bits.tolist() == [WORD_BITS.get(word, 0) | named.get(word, 0) for found, named in tokens for word in found]
-
-
-def test_lower_case_moves_no_word() -> None:
-    """Words are found in a text and read in lower case, so each character has to stay a part of a word or none.
-
-    The Turkish dotted capital is the only one that becomes two characters.
-    """
-    every = [chr(code) for code in range(sys.maxunicode + 1)]
-    same = [char for char in every if len(char.lower()) == 1]
-
-    assert set(every) - set(same) == {"\u0130"}
-    assert [char for char in same if char.isalnum() != char.lower().isalnum()] == []
 
 
 # ---------------------------------------------------------------------- the second stage

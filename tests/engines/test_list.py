@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import scrapy_dripper.engines
-from scrapy_dripper.checks import MODELS, OUT_OF_PROCESS
+from scrapy_dripper.checks import MODELS
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.base import ModelError
@@ -26,11 +25,3 @@ def test_a_name_leads_to_its_engine(name: str, tmp_path: Path) -> None:
     """Without a loader, a name would be taken for a user's callable."""
     with pytest.raises(ModelError, match="manifest"):
         load_engine(Config(engine=name, model=str(tmp_path)))
-
-
-@pytest.mark.parametrize("name", OUT_OF_PROCESS)
-def test_an_engine_out_of_process_has_both_halves(name: str) -> None:
-    assert name in MODELS
-    remote = import_module(f"scrapy_dripper.engines.{name}.engine")
-    assert callable(remote.load_remote)
-    assert callable(remote.ModelServer)

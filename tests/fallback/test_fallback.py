@@ -403,21 +403,6 @@ def test_a_page_that_takes_too_much_memory_keeps_its_first_part(fallback: str, m
     assert result.error == "no main block"
 
 
-def test_where_the_first_part_is_too_much_as_well_the_page_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
-    tried: list[int] = []
-
-    def limited(text: str) -> HtmlElement:
-        tried.append(len(text))
-        raise MemoryError
-
-    monkeypatch.setattr(methods, "parse", limited)
-    result = run(PAGE + " " * FIRST_PART)
-
-    assert tried == [len(PAGE) + FIRST_PART, FIRST_PART]
-    assert (result.source, result.text) == ("fallback:empty", "")
-    assert "MemoryError" in (result.error or "")
-
-
 def test_a_callable_that_runs_out_of_memory_is_called_once() -> None:
     """It is the user's code, so it only gets whole documents."""
     sizes: list[int] = []

@@ -12,7 +12,7 @@ import pytest
 
 from scrapy_dripper import Config, ConfigError, Document, Extractor
 from scrapy_dripper.choose.user_rules import marks
-from scrapy_dripper.rules import RuleError, Rules, SelectorError, SiteRule, find, path_of, read_rules
+from scrapy_dripper.rules import RuleError, SelectorError, SiteRule, find, path_of, read_rules
 from scrapy_dripper.testing import FakeEngine, page
 
 HTML = """<html><head><title>A title</title></head><body><nav><a href=/>Home</a></nav><main><h1>Title</h1>
@@ -95,24 +95,6 @@ def test_the_innermost_element_counts(rules: dict[str, Any], expected: str) -> N
     found = marks(page(HTML, URL), Config(rules={"example.com": rules}).rules)
 
     assert " ".join(map(str, found.says)) == expected
-
-
-def test_rules_are_looked_up_without_looking_at_all_of_them() -> None:
-    hashed = 0
-
-    class Host(str):
-        __slots__ = ()
-
-        def __hash__(self) -> int:
-            nonlocal hashed
-            hashed += 1
-            return super().__hash__()
-
-    rules = Rules(SiteRule(Host(f"host{i}.example.com"), "drop", "p") for i in range(1_000))
-    rules.of(URL)
-    hashed = 0
-    assert not rules.of(URL)
-    assert hashed == 0
 
 
 @pytest.mark.parametrize(

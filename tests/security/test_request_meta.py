@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scrapy_dripper.checks import FALLBACKS, METHODS
 from scrapy_dripper.config import Config, ConfigError
@@ -170,25 +168,6 @@ def test_the_work_does_not_grow_with_the_keys() -> None:
         values = Counted({f"x{i}": i for i in range(n)})
         assert Config().overridden({"limits": values})[1] == 1
         assert values.asked < 20
-
-
-_plain = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10) | st.binary(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=5,
-)
-
-
-@given(st.dictionaries(st.sampled_from([*ALLOWED, "model", "x"]) | st.text(max_size=5), _plain, max_size=3))
-def test_what_a_queue_on_disk_gives_back_is_checked_as_well(values: dict[str, Any]) -> None:
-    """``JOBDIR`` stores meta as pickles or JSON. Any plain values give a configuration or an error."""
-    try:
-        config = override(Config(), values)
-    except ConfigError:
-        return
-    assert (config.model, config.chunks.tokenizer, config.methods.embedder) == (None, None, None)
-    assert config.engine in ("tagger", *METHODS)
-    assert config.fallback in FALLBACKS
 
 
 class Yes:

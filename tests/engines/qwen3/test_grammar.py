@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from scrapy_dripper.engines.base import ModelError
-from scrapy_dripper.engines.qwen3.grammar import FORMATS, AnswerTokens, Grammar, Prompt, fitting
+from scrapy_dripper.engines.qwen3.grammar import FORMATS, AnswerTokens, Grammar, fitting
 from tests.engines.qwen3.real import tokenizer_file
 
 
@@ -142,12 +142,6 @@ def test_a_quotation_mark_may_be_part_of_a_label_token(tokenizer: Tokenizer) -> 
 
     assert glued.decode([grammar.main]) == 'main"'
     assert spelt(glued, grammar, grammar.answer(2), [True, False]) == '{"1":"main","2":"other"'
-
-
-def test_the_tokens_of_a_prompt_are_those_of_its_text(tokenizer: Tokenizer) -> None:
-    (ids,) = Prompt(tokenizer, "Read {html} now").encode(["<p>text</p>"])
-
-    assert ids.tolist() == tokenizer.encode("Read <p>text</p> now").ids
 
 
 # ---------------------------------------------------------------------- the tokenizer of the published weights

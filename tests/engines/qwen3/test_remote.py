@@ -5,17 +5,15 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from lxml.html import document_fromstring
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction
-from scrapy_dripper.engines.base import EngineLostError, Labels, ModelError, OversizeError
-from scrapy_dripper.engines.qwen3.engine import ModelServer, load_remote
+from scrapy_dripper.engines.base import EngineLostError, ModelError
+from scrapy_dripper.engines.qwen3.engine import load_remote
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.workers.pool import Workers
@@ -64,32 +62,6 @@ def test_the_labels_are_those_of_one_process(workers: Workers, config: Config) -
 
     assert extracted(workers, config) == expected
     assert {one.source for one in expected} == {"qwen3"}
-
-
-def test_only_tokens_are_passed_on(config: Config) -> None:
-    """Workers read pages, draft labels, write prompts and cut long pages. The model's process does none of this."""
-    answers: list[tuple[dict[str, Any], list[bytes]]] = []
-    asked: list[list[bytes]] = []
-    server = ModelServer(config, lambda header, parts: answers.append((header, parts)))
-    server.load()
-
-    def ask(header: dict[str, Any], parts: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
-        asked.append(parts)
-        server.answer(header, parts)
-        return answers.pop()
-
-    engine = load_remote(config, ask)
-    short = [PROFILES["native"].cut(document_fromstring(f"<body>{'<p>some words' * n}"), "") for n in (1, 3)]
-    long = PROFILES["native"].cut(document_fromstring(f"<body>{'<p>some words' * 400}"), "")
-    found = engine.label([*short, long, replace(long, config=Config(oversize="truncate"))])
-    engine.close()
-
-    assert asked[0] == []  # how long prompts may be
-    prompts, drafts = asked[1][::2], asked[1][1::2]
-    assert [len(draft) for draft in drafts[:2]] == [1, 3]
-    assert all(len(prompt) % 4 == 0 and max(memoryview(prompt).cast("i")) < 512 for prompt in prompts)
-    assert [type(one) for one in found] == [Labels, Labels, OversizeError, Labels]
-    assert len(prompts) == 3
 
 
 def test_a_lost_model_is_lost_for_all_pages(config: Config) -> None:
