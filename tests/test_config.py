@@ -134,10 +134,6 @@ def test_a_request_changes_some_keys_of_a_dict() -> None:
     assert (config.chunks.size, config.chunks.tokenizer) == (2_000, "mine")
 
 
-def test_every_option_has_a_line_of_documentation() -> None:
-    assert all(option.metadata["doc"].endswith(".") for option in fields(Config))
-
-
 def accepts_none(option: Any) -> bool:
     """Return True if None is a value of an option."""
     try:

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.programs import python
+
 ROOT = Path(__file__).parents[1]
 NAME = "scrapy-dripper"
 
@@ -159,17 +161,6 @@ def test_constraints_pin_everything_that_is_required() -> None:
     assert asked - {NAME} <= pinned
 
 
-@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
-def test_make_lists_its_targets_and_does_nothing_else() -> None:
-    """Plain ``make`` is harmless on a new machine."""
-    done = subprocess.run(["make", "-C", str(ROOT), "--no-print-directory"], capture_output=True, text=True, check=True)
-
-    listed = re.findall(r"^  ([a-z-]+)  ", done.stdout, re.M)
-    phony = re.search(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
-    assert phony is not None
-    assert listed == phony.group(1).split()
-
-
 def test_a_page_is_extracted_without_extras() -> None:
     """Only the runtime of the tagger is needed, and not Scrapy, which other programs need not import."""
     code = (
@@ -178,7 +169,7 @@ def test_a_page_is_extracted_without_extras() -> None:
         "import scrapy_dripper\n"
         "print(scrapy_dripper.extract('<p>A page of a single paragraph, with a few words in it.</p>').source)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = python("-c", code)
 
     assert done.stdout.strip() == "tagger", done.stderr
 
@@ -192,6 +183,6 @@ def test_no_import_runs_up_or_in_a_circle() -> None:
 def lint(folder: Path) -> None:
     """Hold the contracts in the pyproject.toml of a folder."""
     program = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True))"
-    done = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=False)
+    done = python("-c", program, cwd=folder)
 
     assert done.returncode == 0, done.stdout + done.stderr

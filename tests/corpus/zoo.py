@@ -207,14 +207,7 @@ HOSTILE = [
     *(
         _read(f"URL {url[:30]!r}", response(PAGE, url=url))
         for url in (
-            *(
-                "HTTP://A.EXAMPLE/",
-                "http://a b/",
-                "http://ü.example/",
-                "http://xn--/",
-                "http://[::1]/",
-                "http://a\\@b/",
-            ),
+            *("HTTP://A.EXAMPLE/", "http://a b/", "http://ü.example/", "http://[::1]/", "http://a\\@b/"),
             *("http://a.example/\0x", b"http://a.example/\xe9\xff", "http://" + "a" * 50_000, URL + "b" * 90_000),
         )
     ),
@@ -252,17 +245,7 @@ HOSTILE = [
     # HTTP
     *(
         _between(f"status line {line!r}", warc("response", http(PAGE, status=line)), "invalid")
-        for line in (
-            b"",
-            b"HTTP/1.1",
-            b"HTTP/1.1 abc",
-            b"HTTP/1.1 -200",
-            b"HTTP/1.1 20000",
-            b"ICY 200 OK",
-            b"GET / HTTP/1.1",
-            b"HTTP/1.1  200 OK",
-            b"http/1.1 200 ok",
-        )
+        for line in (b"", b"HTTP/1.1 abc", b"HTTP/1.1 20000", b"ICY 200 OK", b"HTTP/1.1  200 OK", b"http/1.1 200 ok")
     ),
     *(
         _read(f"status line {line!r}", warc("response", http(PAGE, status=line)))
@@ -270,7 +253,6 @@ HOSTILE = [
     ),
     _between("status 999", warc("response", http(PAGE, status=b"HTTP/1.1 999 x")), "status"),
     _between("no HTTP", warc("response", PAGE), "invalid"),
-    _between("zeros", warc("response", bytes(500)), "invalid"),
     _between("nothing", warc("response", b""), "invalid"),
     _between("a header only", warc("response", b"HTTP/1.1 200 OK\r\nContent-Type: text/html"), "empty"),
     _between("a long header", response(PAGE, b"X: " + b"y" * 2_000_000), "invalid"),
@@ -286,7 +268,6 @@ HOSTILE = [
     _read("no type, compressed", typed(gzip.compress(PAGE), None, GZIP)),
     _read("plain text that the crawler took for HTML", typed(PAGE, "text/plain", record=[IDENTIFIED])),
     _between("JSON", typed(b"{}", "application/json"), "not_html"),
-    _between("PDF", typed(b"%PDF-1.4"), "not_html"),
     _between("an empty page", response(b""), "empty"),
     _between("an empty page with a compression", response(b"", b"Content-Encoding: br"), "empty"),
     _between("white space", response(b" \r\n "), "empty"),
@@ -353,12 +334,9 @@ HOSTILE = [
     _none("empty", b""),
     _none("empty member", gzip.compress(b"")),
     _none("text", b"no archive\n" * 9),
-    _none("HTML", PAGE),
     _none("compressed HTML", gzip.compress(PAGE)),
-    _none("JSON", b'{"url": "http://a.example/"}'),
     _none("PDF", b"%PDF-1.4\n" + bytes(range(256))),
     _none("ARC", b"filedesc://a.arc 0.0.0.0 20260101000000 text/plain 76\n1 0 Archive\n"),
-    _none("zeros", bytes(5_000)),
     *(
         _none(f"{magic.hex()} only", magic + b"x" * 99)
         for magic in (b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18")

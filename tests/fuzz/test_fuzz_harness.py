@@ -1,32 +1,24 @@
-"""The fuzzer detects each kind of violation, and keeps findings. Documents that once broke a promise keep it."""
+"""The fuzzer detects each kind of violation. Documents that once broke a promise keep it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 
-from fuzz import cases, checks, trial
-from fuzz.__main__ import Search, main
+from fuzz import checks, trial
 from fuzz.cases import Case, config
 from fuzz.checks import BrokenError, check, run
 from scrapy_dripper.data import Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.output.content_json import from_json, sanitized, to_mineru
-from scrapy_dripper.structures import mathml
 from tests.steps import lines_of
-from tests.trees import BLOCKS, INLINE, KINDS, MATH
+from tests.trees import KINDS
 
 PAGE = Case("<p>one two</p><p>three <b>four</b></p><p>five</p>", seed=0)
-
-
-def _raise(*_: object) -> Any:
-    raise KeyError("planted")
 
 
 def _planted(found: Extraction, name: str, value: str) -> Extraction:
@@ -72,42 +64,6 @@ def test_broken_promises_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
         assert caught.value.kind == kind, name
 
 
-def test_another_result_the_second_time_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole, times = Extractor.extract, iter("abc")
-    monkeypatch.setattr(
-        Extractor, "extract", lambda self, documents: [replace(e, title=next(times)) for e in whole(self, documents)]
-    )
-    with pytest.raises(BrokenError, match="same twice"):
-        checks.check(PAGE, checks.run(PAGE))
-
-
-@pytest.mark.parametrize(
-    ("what", "kind"),
-    [("extractor.write", "swallows"), ("extractor.read", "swallows"), ("fallback.fall_back", "raises")],
-)
-def test_an_exception_is_found_also_where_it_is_caught(what: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    case = replace(PAGE, engine="failing") if what == "fallback.fall_back" else PAGE
-    monkeypatch.setattr(f"scrapy_dripper.{what}", _raise)
-    with pytest.raises(BrokenError, match="KeyError") as caught:
-        checks.check(case, checks.run(case))
-    assert caught.value.kind == kind
-
-
-def test_a_costly_page_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    steps, lines = trial.attempt(PAGE)
-    assert steps > len(lines) > 100
-    for limit, kind in (("STEPS", "steps"), ("OUTPUT", "output"), ("MEMORY", "memory"), ("SECONDS", "slow")):
-        monkeypatch.setattr(trial, limit, -(10**9))
-        with pytest.raises(BrokenError) as caught:
-            trial.attempt(PAGE)
-        assert caught.value.kind == kind
-
-
-LEAVES = (
-    "amp-mathml amp-youtube audio body col colgroup d-math frameset html image input listing lite-youtube math-field "
-    "math-renderer mjx-container optgroup option plaintext source tex-math track wbr xmp youtube-video"
-).split()
-"""Tags around the whole page, around text, or around nothing that is written."""
 RICH = config(
     markdown={"tables": "linear"}, metadata_field="about", chunks_field="chunks", links_field="links", fallback="empty"
 )
@@ -124,34 +80,6 @@ def test_trees_take_few_steps(kind: str) -> None:
         content = run(tree).content or []
         steps = lines_of(lambda content=content: to_mineru(from_json(sanitized(content))))
         assert steps <= trial.STEPS * max(len(tree.html), trial.LEAST)
-
-
-def test_every_tag_with_a_reader_is_in_the_trees() -> None:
-    """A reader of another tag has to be reached as well, unless nothing can be in its element, or text only."""
-    tags = {tag.partition(":")[0] for tag in (*MATH, *BLOCKS, *INLINE)}
-    content_list = import_module("scrapy_dripper.output.content_list")
-
-    assert set(mathml._WRITERS) - {"script", "style"} <= tags
-    assert set(content_list._ENTER) - {*content_list.UNSEEN, *LEAVES} <= tags
-
-
-def test_a_finding_is_kept_and_can_be_tried_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def planted(case: Case) -> Any:
-        raise BrokenError("planted", f"{len(case.html)} characters")
-
-    monkeypatch.setattr("fuzz.__main__.attempt", planted)
-    (tmp_path / "findings").mkdir()
-    search = Search(tmp_path, 1, deep=False)
-    for page in (b"<p>hay", b"<p>needle"):
-        search.try_one(bytes(cases.HEADER) + page)
-
-    (finding,) = (tmp_path / "findings").glob("*.input")  # of the same kind
-    assert finding.with_suffix(".html").read_bytes() == b"<p>hay"
-    monkeypatch.setattr("sys.argv", ["fuzz", "--try", str(finding)])
-    assert main() == 1
-    assert "planted: 6 characters" in capsys.readouterr().out
 
 
 def ld(value: str) -> str:

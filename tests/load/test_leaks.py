@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import re
-import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from scrapy_dripper.fallback import trafilatura_output
 from scrapy_dripper.testing import FakeEngine
 from scrapy_dripper.workers.pool import Pool
 from scrapy_dripper.workers.wire import Task
+from tests.programs import python
 
 SENTENCE = "Some words of a sentence about the tide and the moon, as pages have them. "
 PATIENCE = 60
@@ -130,7 +130,7 @@ print(heap() - before)
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks the GNU C library")
 def test_batches_of_many_shapes_do_not_add_up() -> None:
     """Nearly every batch has a new number of blocks."""
-    done = subprocess.run([sys.executable, "-c", SHAPES], capture_output=True, text=True, check=False)
+    done = python("-c", SHAPES)
     if "mallinfo2" in done.stderr:
         pytest.skip("another C library")
 
@@ -148,9 +148,8 @@ def test_a_crawl_ends_as_it_began(tmp_path: Path) -> None:
     Speed is not judged here, nor RSS, which a crawl of so few pages has not filled.
     """
     output = tmp_path / "soak.txt"
-    command = [sys.executable, str(BENCHMARKS / "soak.py"), "--responses", "1000", "--size", "tiny"]
-    command += ["--steady", "--processes", "2"]
-    done = subprocess.run([*command, "--output", str(output)], capture_output=True, text=True, check=False)
+    options = ["--responses", 1_000, "--size", "tiny", "--steady", "--processes", 2, "--output", output]
+    done = python(BENCHMARKS / "soak.py", *options)
 
     report = output.read_text(encoding="utf-8")
     lines = [re.split(r"  +", line) for line in report.splitlines()]
