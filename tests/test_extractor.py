@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import pickle
+import pkgutil
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -109,6 +111,35 @@ def test_an_engine_that_only_predicts() -> None:
     assert (found.page_type, found.quality, found.source) == ("article", 0.75, "fake")
     assert found.labels == (True, True, True, False, False, False)
     assert asked == [list(found.labels)]
+
+
+HEAD = """<meta name=author content='Ann Bell'><script type="application/ld+json">{"headline": "Tides"}</script>"""
+
+
+ERROR = f"<p>403 Forbidden</p>{'<nav><a href=/>Menu</a></nav>' * 9}"
+SCORED = ("extractor:ScoredPage", "choose.scored:NameIndex")
+
+
+@pytest.mark.parametrize(
+    ("html", "parts"),
+    [("".join(GOOD), (*SCORED, "declared:_read_meta", "declared.schema_org:parsed")), (ERROR, SCORED)],
+    ids=["good", "error"],
+)
+def test_a_page_is_read_and_scored_once(monkeypatch: pytest.MonkeyPatch, html: str, parts: Sequence[str]) -> None:
+    """Its head, JSON-LD and names are read once, and all decisions are taken once, also those about the fallback."""
+    made: Counter[str] = Counter()
+    for part in parts:
+        real = pkgutil.resolve_name(f"scrapy_dripper.{part}")
+
+        def counted(*args: Any, real: Any = real, part: str = part, **values: Any) -> Any:
+            made[part] += 1
+            return real(*args, **values)
+
+        monkeypatch.setattr(f"scrapy_dripper.{part.replace(':', '.')}", counted)
+    config = Config(sites="all", limits={"blocks": 9}, oversize="truncate", metadata_field="metadata")
+    Extractor(config).extract([Document(HEAD + html, "https://example.org/tides")])
+
+    assert made == dict.fromkeys(parts, 1)
 
 
 def test_an_engine_that_loses_a_page() -> None:
