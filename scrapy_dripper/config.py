@@ -2,8 +2,9 @@
 
 A :class:`Config` is read from Scrapy settings (``DRIPPER_BATCH_SIZE``), from command-line flags (``--batch-size``) and,
 for the options of a single page, from a request's ``meta["dripper"]`` (``{"favor": "recall"}``). A setting that is a
-dict has a class of its own, with an option for each key: ``DRIPPER_LIMITS["bytes"]`` is ``config.limits.bytes``. No
-method that an option names is imported here, because the process of a crawl with workers runs none.
+dict has a class of its own, with an option for each key: ``DRIPPER_LIMITS["bytes"]`` is ``config.limits.bytes``. The
+functions at the end say whether the methods that options name can run. They import no method of this package, because
+the process of a crawl with workers runs none.
 """
 
 from __future__ import annotations
