@@ -23,6 +23,7 @@ from scrapy_dripper.declared.authors import authors, byline
         ("Center for Drug Evaluation and Research", ("Center for Drug Evaluation and Research",)),
         ("Maria & Katerina", ("Maria & Katerina",)),
         ("山田太郎", ("山田太郎",)),
+        ("李明", ("李明",)),
         ("admin", ()),
         ("https://e.org/ann", ()),
         ("ann@e.org", ()),

@@ -253,6 +253,9 @@ def beside(line: str) -> str:
         ("", beside("<div><span>3 March 2026</span> by <b>Ann van Bell</b></div>"), ("Ann van Bell",)),
         ("", beside("<p>By the time that the tide came in, all had left.</p>"), ()),
         ("", beside("<p>By night</p>"), ()),
+        # Without capital letters, the number of words tells a name from a sentence: "With a pencil, the boy wrote ..."
+        ("", beside("<p>بقلم سمير بن علي حداد</p>"), ("سمير بن علي حداد",)),
+        ("", beside("<p>بقلم رصاص كتب الولد اسمه على الورقة</p>"), ()),
         ("", beside("<p>Tides are caused by The Moon And Sun of our days, which are said to be the strongest of all."),
          ()),
         # Commenters are not authors.
@@ -266,7 +269,7 @@ def beside(line: str) -> str:
         (ld({"@type": "Product", "name": "Oak table"}), "<h1>Oak table</h1><p>by <a href=/b>North Sea Tables</a>", ()),
         (ld({"@type": "CollectionPage", "name": "News", "mainEntity": LISTED}), "", ()),
     ],
-    ids=range(25),
+    ids=range(27),
 )  # fmt: skip
 def test_authors(head: str, body: str, expected: tuple[str, ...]) -> None:
     assert about(head, body).authors == expected
@@ -517,11 +520,12 @@ IN_LANGUAGES = {
         (IN_LANGUAGES["en"][:290], None),
         (IN_LANGUAGES["en"][:310], "en"),
         ("x = 1; y[i] += z(3) " * 30, None),
+        ("Ada Bo Cy Dee Eve Fox Gus Hal Ivy Jo Kit Lou Max Ned Oz Pat Quin Ray Sue Ty " * 6, None),
         ((IN_LANGUAGES["en"] + "海水每天两次涨到旧墙边，停留一杯茶的时间。") * 3, None),
     ],
 )
 def test_a_text_tells_its_language(text: str, language: str | None) -> None:
-    """But for one that is short, code, or Chinese among as much English."""
+    """But for one that is short, code, a list of names, or Chinese among as much English."""
     assert detected_language(text) == language
 
 

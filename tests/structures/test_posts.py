@@ -192,10 +192,17 @@ def test_products(grid: str) -> None:
     assert found == [Card(name, f"/{i}", text, price) for i, (name, price, text) in enumerate(GOODS, 1)]
 
 
-def test_teasers() -> None:
+@pytest.mark.parametrize(
+    "byline",
+    [
+        "<p class=meta><time>{line}</time> by <a href=/who/sam>Sam Roe</a></p>",
+        "<p><a href=/author/sam>Sam Roe</a></p><p><time>{line}</time></p>",
+    ],
+)
+def test_teasers(byline: str) -> None:
     """The date and author are found where they are no main content, and are not in the text."""
-    teaser = """<article class=teaser><div><h2><a href=/{i}>{name}</a></h2><p class=meta><time>{line}</time> by
-        <a href=/who/sam>Sam Roe</a></p><p>{text}</p></div></article>"""
+    teaser = f"""<article class=teaser><div><h2><a href=/{{i}}>{{name}}</a></h2>{byline}<p>{{text}}</p></div>
+        </article>"""
     for without in ("no such text", "Sam Roe"):
         found = cards(each(teaser, *NEWS), without)
         assert found == [Card(name, f"/{i}", text, "", "Sam Roe", date) for i, (name, date, text) in enumerate(NEWS, 1)]
