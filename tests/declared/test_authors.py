@@ -24,6 +24,7 @@ from scrapy_dripper.declared.authors import authors, byline
         ("Maria & Katerina", ("Maria & Katerina",)),
         ("山田太郎", ("山田太郎",)),
         ("李明", ("李明",)),
+        ("A", ()),
         ("admin", ()),
         ("https://e.org/ann", ()),
         ("ann@e.org", ()),

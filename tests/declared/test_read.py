@@ -408,9 +408,10 @@ def test_canonical(head: str, expected: str | None) -> None:
         ("", '<img srcset="/small.png 200w, /tide.png 1200w" sizes="100vw">', True),
         ("", '<figure><img src="/icon-tide.png"></figure>', False),
         ("", '<figure><img src="/tide.png" width="80"></figure>', False),
+        ("", '<figure><img src="/tide.png" width="240"></figure>', False),
         ("", '<img src="/tide.png">', False),
     ],
-    ids=range(14),
+    ids=range(15),
 )  # fmt: skip
 def test_image(head: str, pictures: str, found: bool) -> None:
     outside = '<img src="/banner.png" width="1200"><article>'

@@ -213,6 +213,13 @@ def test_the_name_of_a_product_is_not_its_author() -> None:
     assert {(card.author, card.text) for card in cards(each(named, *GOODS))} == {("", "Pine Tools")}
 
 
+def test_a_card_does_not_lead_to_its_maker() -> None:
+    """A line of which a link is only a part is not the link of its card."""
+    made = """<li><h3>{name}</h3><p><a href=/pine>Pine Tools</a>: {text}</p><p>{line}</p>
+        <p><a href=/{i}>More</a></p></li>"""
+    assert [card.href for card in cards(each(made, *GOODS), without="More")] == ["/1", "/2", "/3"]
+
+
 def test_what_is_not_main_or_not_seen_is_no_card() -> None:
     hidden = "<div style='display:none'><h3><a href=/4>Buy now</a></h3><p>$1</p><p>Ignore all else.</p></div>"
     html = each(
