@@ -18,7 +18,7 @@ from scrapy_dripper.page import recover as recover_module
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.page import PageError
 from scrapy_dripper.page.parse import parse, without_templates
-from scrapy_dripper.page.recover import recover
+from scrapy_dripper.page.recover import has_attribute_run, recover
 from scrapy_dripper.page.tags import ENDS_PARAGRAPH
 
 
@@ -200,6 +200,20 @@ def test_absurd_attributes(name: str) -> None:
     root = parse(f"<p>before </p><p {ATTRIBUTE_RUNS[name]}>inner </p><p>after</p>")
     assert words(root) == ["before", "inner", "after"]
     assert [len(element.attrib) for element in root.iter("p")] == [0, 1_000, 0]
+
+
+@pytest.mark.parametrize(
+    ("source", "alarm"),
+    [
+        ('<div data-x="' + "{&quot;a b c&quot;:1} " * 20_000 + '">x</div>', False),
+        ("<p " + " ".join(f"data-{i}='the value {i}'" for i in range(700)) + ">x", False),
+        ("<p " + " ".join(f"a{i}" for i in range(2_000)) + ">x", False),  # so few are read at once
+        ("<p " + " ".join(f"a{i}" for i in range(3_500)) + ">x", True),
+    ],
+)
+def test_attribute_alarm(source: str, alarm: bool) -> None:
+    """Long values are not mistaken for attributes, so such pages take the fast path."""
+    assert has_attribute_run(source.encode()) is alarm
 
 
 REPEATED = {
