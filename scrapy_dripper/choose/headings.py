@@ -326,7 +326,8 @@ def with_headings(scored: ScoredPage, main: Bools) -> Bools:
     """
     page, tree, blocks = scored.page, scored.page.tree, scored.page.blocks
     ranks = _ranks(scored)
-    seen = scored.flags & (UNSEEN | Flag.BUTTON) == 0
+    # A paragraph may begin with a button, such as a reference that opens a note.
+    seen = (scored.flags & UNSEEN == 0) & ((scored.flags & Flag.BUTTON == 0) | (scored.size > LONGEST_HEADING))
     may_be = ~main & (scored.flags & _BARRED == 0) & (scored.probabilities >= HEADING_PROBABILITY)
     total, kept = (np.cumsum([0, *part]) for part in (scored.chars * seen, scored.chars * (seen & main)))
     labels: Bools = main.copy()

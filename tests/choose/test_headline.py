@@ -269,6 +269,9 @@ def test_a_heading_goes_with_its_content(markup: str, markdown: str) -> None:
         ("<p>- Three leeks.<p>- A pot.", 0.4, True),
         ("<p>- Three leeks.<p>- A pot.", 0.1, False),
         ("<button>1x</button><button>2x</button><p>- Three leeks.", 0.4, True),
+        # a button that refers to a source, and one that is a control
+        (f"<p><button>- Lund (2012)</button> found leeks {'that are sweet in sandy soil ' * 3}", 0.4, True),
+        ("<div><span role=button>- Add leeks</span></div>", 0.4, False),
         ("<p>- Three leeks.<p>Log in and say what you think of this soup.", 0.4, False),
         ("", 0.4, False),
     ],
