@@ -217,18 +217,22 @@ def table(element: etree._Element, read: Read) -> Items:
     """Return a ``<table>`` as items: one :class:`Table`, or the content of its cells if it is a layout table.
 
     ``read`` is called once for each cell. Text outside of cells comes first, as in browsers. Rows and columns without
-    content are dropped, and spans shrink accordingly. ``<tfoot>`` goes to the end. If a table has no caption, a first
-    row with one cell across all columns, above at least two rows, becomes the caption.
+    content are dropped, and spans shrink accordingly; so are rows with nothing but rules, unless the table is a layout.
+    ``<tfoot>`` goes to the end. If a table has no caption, a first row with one cell across all columns, above at least
+    two rows, becomes the caption.
     """
     rows, captions, strays = _parts(element, read)
-    grid, sections = _compact(_place(rows, read), rows)
+    placed = _place(rows, read)
+    said = {cell.row for cell in placed if not all(isinstance(item, ThematicBreak) for item in cell.items)}
+    grid, sections = _compact([one if one.row in said else replace(one, items=()) for one in placed], rows)
     caption = as_line([item for part in captions for item in read(part)])
+    above = (Paragraph(caption),) if caption else ()
     if not caption and _begins_with_caption(grid):
         grid, sections, caption = grid[1:], sections[1:], as_line(grid[0][0].items)
     header_rows = _header_rows(grid, sections)
     if grid and not _is_layout(element, grid, header_rows, caption):
         return (*strays, _table(grid, header_rows, caption))
-    return (*strays, *((Paragraph(caption),) if caption else ()), *_unwrapped(grid))
+    return (*strays, *above, *_unwrapped(_compact(placed, rows)[0]))
 
 
 # ---------------------------------------------------------------------- classification

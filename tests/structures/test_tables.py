@@ -36,6 +36,14 @@ def test_cells_of_data_are_no_long_texts(words: int, is_data: bool) -> None:
     assert "a b c long".split() == plain_text(found).split()[:4]
 
 
+def test_a_row_with_nothing_but_a_rule_is_a_line_of_the_table() -> None:
+    """A rule between the texts that a table arranges stays."""
+    rule = "<tr><td colspan=2><hr>"
+    data = row("Wood", "Weight") + rule + row("Ash", "0.7") + row("Elm", "0.6")
+    assert written(f"<table>{data}</table>") == written(f"<table>{data.replace(rule, '')}</table>")
+    assert written(f"<table>{row('<h2>Ash</h2>')}{rule}{row('<h2>Elm</h2>')}</table>") == "## Ash\n\n---\n\n## Elm"
+
+
 # ---------------------------------------------------------------------- cells
 NOTE = "<p>Behind it<ol><li id=fn1>note</ol>"
 
