@@ -374,7 +374,7 @@ _spacing = re.compile(r"white-space[\w-]{0,20}\s{0,9}:[^;]{1,99}").findall
 _made_up = re.compile(r"[A-Za-z]{1,2}\d{1,4}").fullmatch
 _names_made_up = re.compile(r"\.[A-Za-z]{1,2}\d{1,4}(?![\w-])").search
 _class = re.compile(
-    r"\s*((?:[^\s:>]{1,99}[\s>]{1,9}){0,4})[a-z]{0,10}(#|\.)([\w-]{1,99})(?:\[[^\]]{1,99}\])?"
+    r"\s*((?:[^\s:>]{1,99}[\s>]{1,9}){0,4})[A-Za-z]{0,10}(#|\.)([\w-]{1,99})(?:\[[^\]]{1,99}\])?"
     r"(?:[\s>]{1,9}(?:p|div|span|li|td))?\s*"
 ).fullmatch
 """Matches a selector that a class or an id decides: ``.poem``, ``p.poem``, ``.post .poem``, ``.poem p``."""
@@ -396,6 +396,7 @@ def class_styles(elements: Iterable[HtmlElement]) -> Styles:
             if opened != 1:
                 depth = max(0, depth + opened - 1)
             before, _, rule = part.rpartition("{")
+            rule = rule.lower()  # what a style sheet says of a property, but not a class, is the same in any case
             tells = "none" in rule or "white-space" in rule or "hidden" in rule
             has_fonts = "font-" in rule and _names_made_up(before) is not None
             if depth or not (tells or has_fonts) or len(part) > 2 * LONGEST_CLASS:

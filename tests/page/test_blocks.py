@@ -139,6 +139,11 @@ def test_what_an_id_or_a_class_far_below_others_hides_is_not_told(selector: str,
     assert tuple(filter(None, styles.get("poem", "").split(";"))) == told
 
 
+def test_only_classes_have_a_case_in_style_sheets() -> None:
+    styles = cut(parse("<style>DIV.Poem {White-Space: PRE; DISPLAY:NONE}</style><p>x")).styles
+    assert styles == {"Poem": ";white-space: pre;display:none"}
+
+
 def test_columns() -> None:
     """Links, bold text and images are counted per block."""
     blocks = page("<p><a>four</a> <b>bold!</b> x</p><img src=a><p>y <img src=b></p>").blocks
