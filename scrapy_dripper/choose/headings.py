@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scrapy_dripper.choose.scored import ELSEWHERE, LIKELY, LONGEST_LINE, UNSEEN, Bools, ScoredPage
-from scrapy_dripper.declared.names import Match
+from scrapy_dripper.declared.names import LINE, Match
 from scrapy_dripper.declared.schema_org import tokens
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS
@@ -149,10 +149,10 @@ def headline(page: Page, main: Bools) -> int | None:
     The headline is the nearest heading above the first body text that shares its words with what the page says that it
     is called (:attr:`~scrapy_dripper.declared.Declared.names`). An ``h1`` comes before other headings, which may be
     subtitles, series or versions, unless it only repeats the end of the title. Without such a heading, the headline is
-    a line above the text that is not a heading but has exactly the words of a name, or the ``h1`` above the text if
-    there is only one, which also comes before a heading with which a name only begins. A hidden ``h1`` is only taken
-    if there is none of these, and if it has exactly the words of a headline in the metadata. The name of the site and
-    other hidden blocks are never the headline.
+    a line above the text that is not a heading but has exactly the words of a name, or is the title, or the ``h1``
+    above the text if there is only one, which also comes before a heading with which a name only begins. A hidden
+    ``h1`` is only taken if there is none of these, and if it has exactly the words of a headline in the metadata. The
+    name of the site and other hidden blocks are never the headline.
     """
     numbers = np.flatnonzero(main).tolist()
     if not numbers:
@@ -163,6 +163,7 @@ def headline(page: Page, main: Bools) -> int | None:
     # Ignore flags that the text itself has, for example because of an unclosed <nav>.
     unseen, elsewhere = _UNSEEN & ~flags[body], _ELSEWHERE & ~flags[body]
     tags = page.tree.tag[page.blocks.context].tolist()
+    line = tokens(page.headline or "") if page.declared.name.reason == LINE else None
     headings: list[Candidate] = []
     plain: int | None = None
     hidden: list[int] = []
@@ -174,7 +175,7 @@ def headline(page: Page, main: Bools) -> int | None:
             continue
         words = tokens(text)
         if not flags[i] & _HEADING:
-            if not aside and names.is_line(words) and not flags[i] & _LISTED:
+            if not aside and (words == line or names.is_line(words)) and not flags[i] & _LISTED:
                 plain = i
         elif words and not names.is_other(words) and not names.ends(words) and not _names_site(page, i):
             match = names.match(words, h1=h1)

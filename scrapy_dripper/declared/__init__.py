@@ -19,6 +19,7 @@ from scrapy_dripper.characters import without_controls
 from scrapy_dripper.declared.elements import (
     LONGEST_NAME,
     LONGEST_TEXT,
+    LONGEST_TITLE,
     MOST_ELEMENTS,
     MOST_VALUES,
     heading_text,
@@ -96,6 +97,8 @@ class Declared:
     """The first headings of the first level."""
     subheadings: Sequence[HtmlElement] = ()
     """The first headings of the second level."""
+    body: HtmlElement | None = None
+    """The element with what the page shows."""
 
     @cached_property
     def linked(self) -> Linked:
@@ -121,7 +124,9 @@ class Declared:
     def name(self) -> Name:
         """What the page is called, and why. :func:`read` finds it before cutting changes the headings."""
         try:
-            return name_of(self.names, map(heading_text, self.subheadings))
+            texts = () if self.body is None else self.body.itertext()
+            lines = (" ".join(text.split()) for text in texts if len(text) <= 2 * LONGEST_TITLE)
+            return name_of(self.names, map(heading_text, self.subheadings), lines)
         except Exception:  # a page must not fail because of its title
             logger.debug("no title of %(url)s", {"url": self.url}, exc_info=True)
             return Name()
@@ -221,6 +226,7 @@ def read_declared(root: HtmlElement, url: str = "") -> Declared:
         script_chars=script_chars,
         headings=headings["h1"],
         subheadings=headings["h2"],
+        body=root.find("body"),
     )
     _ = found.name
     return found

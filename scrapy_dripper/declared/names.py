@@ -10,6 +10,7 @@ from enum import IntEnum
 from itertools import chain, combinations
 from urllib.parse import urljoin, urlsplit
 
+from scrapy_dripper.characters import CJK
 from scrapy_dripper.declared.elements import LONGEST_TEXT, LONGEST_TITLE
 from scrapy_dripper.declared.schema_org import tokens
 
@@ -19,6 +20,7 @@ SHARED = 0.5
 """Minimum share of words that the heading of the page has in common with a name of it."""
 SHARED_WORDS = 0.75
 """Minimum share of words that a heading and a name have in common."""
+LINE = "the line that is most of the name that the page gives itself"
 ONLY_HEADING = "the only <h1>, which shares few words with what the page says that it is called"
 LINE_WORDS = 5
 """Minimum number of words of a name that a line without heading markup may repeat."""
@@ -26,8 +28,11 @@ BEGIN_WORDS = 3
 """Minimum number of words of a heading below the first level with which a name may begin."""
 
 _host = re.compile(r"(?:www\.|w\d{1,3}\.)?([^/:]{1,253})").match
-_separators = re.compile(r"\s{1,3}[-–—―－|·•●:»«›‹/~\\>]{1,20}\s{1,3}|\s?[|｜»«_]\s?|:\s{1,3}").split
+_SEPARATOR = r"\s{1,3}[-–—―－|·•●:»«›‹/~\\>]{1,20}\s{1,3}|\s?[|｜»«_]\s?|:\s{1,3}"
+_separators = re.compile(_SEPARATOR).split
+_before_site = re.compile(rf"{_SEPARATOR}|(?<=[{CJK}])-{{1,2}}(?=[{CJK}])").split
 _is_colon = re.compile(r"\s{0,3}:").match
+_parts = re.compile(r"\s{0,3}[-–—―－|｜·•●:：_»«›‹/~\\>]").match
 _around = " |»«›‹·•●:~-–—―－"
 
 
@@ -65,7 +70,8 @@ class Names:
         """``declared`` are the names in its data and ``meta`` elements, the most reliable ones first. ``headings`` are
         those of the first level, each with where its link leads (:func:`leads_up`).
         """
-        title, declared = document_title[:LONGEST_TITLE], [name[:LONGEST_TITLE] for name in declared if name]
+        declared = [name[:LONGEST_TITLE] for name in declared if name]
+        self._title = title = document_title[:LONGEST_TITLE]
         pairs = [(part, words) for part in _separators(title) if (words := tokens(part))]
         parts = [words for _, words in pairs]
         short = (text for text, _ in headings if len(text) <= LONGEST_TITLE)
@@ -124,6 +130,14 @@ class Names:
         """Return True if a line that is no heading has exactly the words of a name."""
         return _joined(words) in self._lines and not self._site_part.issuperset(words)
 
+    def is_most(self, line: str) -> bool:
+        """Return True for a line that is ``<title>``, or most of it: all but other parts behind it, or before it."""
+        if 2 * len(line) <= len(self._title) or len(words := tokens(line)) < LINE_WORDS or self.is_site(words):
+            return False
+        before, found, behind = self._title.partition(line)
+        beside = before[::-1] or behind
+        return bool(found) and not (before and behind) and (not beside or _parts(beside) is not None)
+
     def match(self, words: Sequence[str], *, h1: bool) -> Match:
         """Return which words of a name a heading has.
 
@@ -155,7 +169,7 @@ class Names:
 
     def without_site(self, name: str) -> str:
         """Return a name without the names of the site at its end and its beginning."""
-        parts = _separators(name)
+        parts = _before_site(name)
         while len(parts) > 1 and self.is_site(tokens(parts[-1])):
             end = name.rindex(parts.pop())
             name = name[: name.rindex(parts[-1], 0, end) + len(parts[-1])]
@@ -164,24 +178,27 @@ class Names:
         return name.strip(_around)
 
 
-def name_of(names: Names, subheadings: Iterable[str]) -> Name:
+def name_of(names: Names, subheadings: Iterable[str], lines: Iterable[str]) -> Name:
     """Return the name of a page: the heading that fits best to the names that the page gives itself, or else one of
-    these names.
+    these names, or the one of its lines that is most of it.
     """
     own = [(text, words) for text, words in names.headings if not names.is_other(words)]
     fitting = [(fit, -i) for i, (_, words) in enumerate(own) if (fit := names.fit(words)) >= SHARED]
     best, said = own[-max(fitting)[1]] if fitting else ("", [])
+    bare = next(filter(None, map(names.without_site, names.texts)), "")
     if not best or _joined(said) == names.ending:  # which may name the site, above the heading of the page
         parts = {*map(_joined, names.words)} - {_joined(said)}
         for text in subheadings:
             words = tokens(text)
             if _joined(words) in parts and not names.is_site(words):
                 return Name(text, "the <h2> that is a name of the page, or a part of one")
+        line = next((line for line in lines if line in bare and names.is_most(line)), "")
+        if line:
+            return Name(line, LINE)
     if best:
         return Name(best, "the <h1> that fits best to the names that the page gives itself")
     if len(own) == 1 and (len(names.headings) == 1 or not names.texts):
         return Name(own[0][0], ONLY_HEADING)
-    bare = next(filter(None, map(names.without_site, names.texts)), "")
     if bare:
         return Name(bare, "the most reliable name that the page gives itself")
     return Name(names.headings[0][0], "the first <h1>, for want of a name") if names.headings else Name()

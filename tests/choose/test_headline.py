@@ -73,6 +73,7 @@ def named(title: str, body: str) -> str | None:
         # a line that is no heading, with the words of the title; not of breadcrumbs, nor few words
         ("How bees keep warm - Hive", "<div>How bees keep warm</div>*", None),
         (f"{LONG} - Hive", f"<b>{LONG}</b>*", LONG),
+        (f"{LONG}-bees-Hive", f"<div>{LONG}</div>*", LONG),
         (LONG, f"<a href=/p>{LONG}</a>*", None),
         (LONG, f"<h1>Best of</h1><p>{LONG}</p>*", LONG),
         # a page that is a <nav>, or hidden, as a whole

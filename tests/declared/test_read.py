@@ -126,6 +126,7 @@ def test_no_control_characters() -> None:
 # ---------------------------------------------------------------------- titles
 PARTS = " - ".join(f"part {n}" for n in "one two three four five six seven eight nine ten".split())
 SAND = '<meta property="og:site_name" content="Sand">'
+SPRING = "Tides rise in a new spring"
 
 
 @pytest.mark.parametrize(
@@ -178,6 +179,22 @@ SAND = '<meta property="og:site_name" content="Sand">'
         ("<h1>Tides and sand</h1><h1>Sand</h1>", "Tides and moon", "Tides and sand"),  # most words, or few
         ("<h1>Tides at the pier</h1><h1>Sand</h1>", "Tides today", "Tides today"),
         ('<h1><a href="/"><svg><title>Sign</title></svg>The Sand</a></h1>', "", "The Sand"),
+        ('<meta property="og:site_name" content="海岸网">', "春潮高涨-海岸网", "春潮高涨"),
+        ('<meta property="og:site_name" content="海岸">', "春潮-内河-海岸", "春潮-内河"),
+        # A line that is most of the title says where the name of the site is, and that an only <h1> is a section.
+        (f"<div>{SPRING}</div>", f"{SPRING} - Sand", SPRING),
+        (f"<font>{SPRING}</font>", f"The Sand: {SPRING}", SPRING),
+        (f"<p>Coast &gt; Sea<br>\n{SPRING}\n<br>", f"{SPRING}-Sea-The Sand", SPRING),
+        (f"<h1>Coast</h1><p>{SPRING}", f"{SPRING} / Coast", SPRING),
+        (f"<h1>Coast</h1><p>{SPRING}", SPRING, SPRING),
+        ("<div>二零二六年春潮高涨</div>", "二零二六年春潮高涨-内河-海岸网", "二零二六年春潮高涨"),
+        (
+            "<p>A year of the coast",
+            "Tides - A year of the coast in ten pictures",
+            "Tides - A year of the coast in ten pictures",
+        ),
+        ("<p>Tides of the new year", "Tides of the new year again", "Tides of the new year again"),
+        ("<p>The Sand", "Tides | The Sand", "Tides | The Sand"),
     ],
 )
 def test_title(body: str, title: str, expected: str | None) -> None:
