@@ -33,6 +33,13 @@ _separators = re.compile(_SEPARATOR).split
 _before_site = re.compile(rf"{_SEPARATOR}|(?<=[{CJK}])-{{1,2}}(?=[{CJK}])").split
 _is_colon = re.compile(r"\s{0,3}:").match
 _parts = re.compile(r"\s{0,3}[-–—―－|｜·•●:：_»«›‹/~\\>]").match
+_default = re.compile(
+    r"untitled(?:[ -](?:document|page|\d{1,3}))?|(?:new|blank) (?:document|page)(?: \d{1,3})?|document"
+    r"|unbenanntes dokument|document sans (?:nom|titre)|documento (?:sin|sem|senza) (?:título|titolo)"
+    r"|无标题文档|無標題文件|新建网页 ?\d{1,3}|無題ドキュメント|제목 없음|документ без названия",
+    re.I,
+).fullmatch
+"""Matches the titles that editors give to a page whose author gives it none."""
 _around = " |»«›‹·•●:~-–—―－"
 
 
@@ -71,7 +78,7 @@ class Names:
         those of the first level, each with where its link leads (:func:`leads_up`).
         """
         declared = [name[:LONGEST_TITLE] for name in declared if name]
-        self._title = title = document_title[:LONGEST_TITLE]
+        self._title = title = "" if _default(document_title) else document_title[:LONGEST_TITLE]
         pairs = [(part, words) for part in _separators(title) if (words := tokens(part))]
         parts = [words for _, words in pairs]
         short = (text for text, _ in headings if len(text) <= LONGEST_TITLE)

@@ -195,6 +195,10 @@ SPRING = "Tides rise in a new spring"
         ),
         ("<p>Tides of the new year", "Tides of the new year again", "Tides of the new year again"),
         ("<p>The Sand", "Tides | The Sand", "Tides | The Sand"),
+        ("", "Untitled Document", None),
+        ("<h1>Tides</h1>", "Untitled-2", "Tides"),
+        ('<meta property="og:title" content="Tides">', "无标题文档", "Tides"),
+        ("", "Untitled love songs", "Untitled love songs"),
     ],
 )
 def test_title(body: str, title: str, expected: str | None) -> None:
