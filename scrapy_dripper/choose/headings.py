@@ -8,7 +8,7 @@ decides block by block, so it leaves a heading out above main text, or keeps one
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -212,9 +212,9 @@ MOST_PRICES = 8
 """Maximum number of prices that a page states and declares. More of them are those of a list of products."""
 
 _has_currency = re.compile(CURRENCIES, re.I).search
-_sum = rf"(?:(?:{CURRENCIES})\s?\d[\d.,'’]{{0,12}}|\d[\d.,'’]{{0,12}}\s?(?:{CURRENCIES}))"
+_sum = rf"(?:(?:[a-z]{{1,2}}\s?)?(?:{CURRENCIES})\s?\d[\d.,'’]{{0,12}}|\d[\d.,'’]{{0,12}}\s?(?:{CURRENCIES}))\+?"
+_amount = re.compile(r"(\d[\d.,'’]{0,12}?)(?:[.,](\d{1,2}))?(?![\d.,'’]{0,12}\d)").search
 _is_price = re.compile(rf"{_sum}(?:\W{{0,3}}{_sum}){{0,2}}", re.I).fullmatch
-_AUTHOR = "citation_author"
 _energy, _label = either(ENERGY_LABELS), either(TIME_LABELS, AMOUNT_LABELS, ENERGY_LABELS)
 _begins_with_label = re.compile(rf"[^\d\n]{{0,30}}\b(?:{_label})\b", re.I).match
 _says_energy = re.compile(rf".{{0,60}}\b(?:{_energy})\b\W{{0,9}}\d", re.I | re.S).match
@@ -238,9 +238,13 @@ def with_facts(scored: ScoredPage, main: Bools) -> Bools:
         return main
     tags = scored.page.tree.tag[scored.page.blocks.context]
     headings = np.flatnonzero((tags == _H1) & (scored.flags & UNSEEN == 0))
-    name = int(headings[0] if len(headings) else np.argmax(main))
+    texts, title = scored.page.blocks.text, scored.page.headline
+    name = next((i for i in headings.tolist() if texts[i] == title), int([*headings, np.argmax(main)][0]))
+    declared = scored.page.declared
+    # Pages of papers declare these for search engines of literature. On other pages, a byline is no content.
+    authors = _named(scored, main, name, declared.meta.get("citation_author", ()))
     labels: Bools = main.copy()
-    for facts in (_price(scored, main, name), _authors(scored, main, name), _of_recipe(scored, main, name)):
+    for facts in (_price(scored, main, name), authors, _of_recipe(scored, main, name)):
         labels[[*facts]] = True
     return labels
 
@@ -250,13 +254,14 @@ def _price(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
     product, the first one right below it.
     """
     page, texts = scored.page, scored.page.blocks.text
-    declared = {_digits(fact.text) for fact in page.facts if fact.kind == "price"} - {""}
+    declared = {_cents(fact.text) for fact in page.facts if fact.kind == "price"} - {""}
     of_product = "product" in page.declared.types
     if not (declared or of_product):
         return
     seen = scored.flags & (UNSEEN | Flag.NAV | Flag.FOOTER | Flag.DIALOG) == 0
     may_be = [i for i in np.flatnonzero(seen & (scored.chars <= LONGEST_PRICE)).tolist() if may_be_price(texts[i])]
-    prices = [i for i in may_be if _digits(texts[i]) in declared]
+    # A style sheet may set the hundredths apart: "17334 Lei".
+    prices = [i for i in may_be if not declared.isdisjoint((_cents(texts[i]), _digits(texts[i])))]
     if not prices and of_product and main[name]:
         prices = [
             i for i in may_be if name < i <= name + MOST_PRICES and _is_price(texts[i]) and not page.blocks.links[i]
@@ -267,24 +272,25 @@ def _price(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
 
 
 def _digits(text: str) -> str:
-    return "".join(token for token in tokens(text) if token.isdigit())
+    return "".join(filter(str.isdigit, text))
 
 
-def _authors(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
-    """Yield the texts with the authors of a paper.
+def _cents(text: str) -> str:
+    """Return the first amount in a text, in hundredths: 190000 for 1.900,00, and for 1900; empty if there is none."""
+    found = _amount(text)
+    return _digits(found[1]) + (found[2] or "").ljust(2, "0") if found else ""
 
-    Pages of papers declare them for search engines of literature (``citation_author``). On other pages, a byline is no
-    content.
-    """
-    page, texts = scored.page, scored.page.blocks.text
-    declared = page.declared.meta.get(_AUTHOR, ())
-    authors = [author for author in (frozenset(tokens(text)) for text in declared) if author]
-    known = frozenset().union(*authors)
+
+def _named(scored: ScoredPage, main: Bools, name: int, declared: Iterable[str]) -> Iterator[int]:
+    """Yield the texts below the name that consist of declared names: the authors of a paper."""
+    texts = scored.page.blocks.text
+    named = [words for words in (frozenset(tokens(text)) for text in declared) if words]
+    known = frozenset().union(*named)
     for i in range(name + 1, min(name + 1 + BLOCKS_BELOW_NAME, len(main)) if known else 0):
         words = [] if scored.flags[i] & (UNSEEN | ELSEWHERE) else tokens(texts[i])
         if len(words) <= 2 * sum(word in known for word in words):  # others are numbers of notes and titles
             text = set(words)  # once, because each of many authors is looked for in it
-            if any(author <= text for author in authors):
+            if any(one <= text for one in named):
                 yield i
 
 

@@ -72,10 +72,14 @@ NAME, LAMP = "<h1>Lamp</h1>", "<p>A lamp of brass, for tables."
             (f"<div>{price}</div>{NAME}<span>{price}</span><p>Add to cart{LAMP}<div>{price}</div>", "168.00", [price])
             for price in ("$168.00", "168,00 €", "168.00 zł", "USD 168.00")
         ),
+        (f"{NAME}<span>€ 1.168 -15%</span>{LAMP}", "1168.0", ["€ 1.168 -15%"]),
+        (f"{NAME}<span>168<sup>50</sup> Lei</span>{LAMP}", "168.5", ["16850 Lei"]),
+        (f"<h1>Sale</h1>{'<p>brass' * 40}{NAME}<span>$168</span>{LAMP}", "168.00", ["$168"]),  # the name is the title
         (f"<div>A lamp</div><span>$168.00</span>{LAMP}", "168.00", ["$168.00"]),  # without a heading
         # Right below the name, it need not be declared.
         (f"<h1>A lamp</h1><span>$98.00 $130.00</span>{LAMP}", "", ["$98.00 $130.00"]),
         (f"<h1>A lamp</h1><p>By Ann<p>€ 132,34<p>$150{LAMP}", "", ["€ 132,34"]),
+        (f"<h1>A lamp</h1><p>US$ 98.00+ US$ 130.00+{LAMP}", "", ["US$ 98.00+ US$ 130.00+"]),
         (f"<h1>A lamp</h1><a href=/other>$98.00</a>{LAMP}", "", []),
         (f"<h1>A lamp</h1><p>Over $98.00{LAMP}", "", []),
         (f"<h1>A lamp</h1>{'<p>brass' * 9}<p>$98.00{LAMP}", "", []),
