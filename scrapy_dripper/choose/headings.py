@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -243,8 +243,10 @@ def with_facts(scored: ScoredPage, main: Bools) -> Bools:
     declared = scored.page.declared
     # Pages of papers declare these for search engines of literature. On other pages, a byline is no content.
     authors = _named(scored, main, name, declared.meta.get("citation_author", ()))
+    employers = declared.linked.names("hiringOrganization") if "jobposting" in declared.types else ()
+    employer = islice(_named(scored, main, name, employers), 1)
     labels: Bools = main.copy()
-    for facts in (_price(scored, main, name), authors, _of_recipe(scored, main, name)):
+    for facts in (_price(scored, main, name), authors, employer, _of_recipe(scored, main, name)):
         labels[[*facts]] = True
     return labels
 
@@ -282,13 +284,13 @@ def _cents(text: str) -> str:
 
 
 def _named(scored: ScoredPage, main: Bools, name: int, declared: Iterable[str]) -> Iterator[int]:
-    """Yield the texts below the name that consist of declared names: the authors of a paper."""
+    """Yield the texts below the name that consist of declared names: the authors of a paper, or who offers a job."""
     texts = scored.page.blocks.text
     named = [words for words in (frozenset(tokens(text)) for text in declared) if words]
     known = frozenset().union(*named)
     for i in range(name + 1, min(name + 1 + BLOCKS_BELOW_NAME, len(main)) if known else 0):
         words = [] if scored.flags[i] & (UNSEEN | ELSEWHERE) else tokens(texts[i])
-        if len(words) <= 2 * sum(word in known for word in words):  # others are numbers of notes and titles
+        if len(words) <= 2 * sum(word in known for word in words):  # others are numbers of notes, titles and places
             text = set(words)  # once, because each of many authors is looked for in it
             if any(one <= text for one in named):
                 yield i

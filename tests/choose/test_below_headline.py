@@ -1,4 +1,4 @@
-"""The price of a product, the authors of a paper and the facts of a recipe are written."""
+"""The price of a product, the authors of a paper, who offers a job and the facts of a recipe are written."""
 
 from __future__ import annotations
 
@@ -114,5 +114,19 @@ PAPER = (
 def test_the_authors_of_a_paper_stay_with_its_name(declared: list[str], expected: list[str]) -> None:
     head = "".join(f'<meta name="citation_author" content="{name}">' for name in declared)
     scored = given(f"<head>{head}</head><body>{PAPER}", 0.1)
+
+    assert added(scored.page, with_facts(scored, marked(scored.page))) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [("JobPosting", ["Sand & Sons – Harbour Town"]), ("Article", [])],  # of a job, by whom it is offered
+)
+def test_a_job_says_who_offers_it(kind: str, expected: list[str]) -> None:
+    data = json.dumps({"@type": kind, "title": "Diver", "hiringOrganization": {"name": "Sand & Sons"}})
+    body = (
+        "<h1>Diver</h1><p>Sand &amp; Sons – Harbour Town<p>All jobs of Sand &amp; Sons<p>- You dive.<p>Sand &amp; Sons"
+    )
+    scored = given(f'<script type="application/ld+json">{data}</script>{body}', 0.1)
 
     assert added(scored.page, with_facts(scored, marked(scored.page))) == expected
