@@ -100,7 +100,7 @@ STEPS = (
         free=LONGEST_ERROR,
     ),
     Step("replies", "it is a reply of the thread", with_replies, by_model=True),
-    Step("facts", "it is a fact that stands below the name of the page", with_facts, by_model=True),
+    Step("facts", "it is a fact that stands beside the name of the page", with_facts, by_model=True),
     Step(
         "embeds",
         "a text embeds the post or the link",

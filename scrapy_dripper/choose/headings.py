@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -231,7 +231,7 @@ def may_be_price(text: str) -> bool:
 
 
 def with_facts(scored: ScoredPage, main: Bools) -> Bools:
-    """Return the labels with the facts added that stand below the name of a page: its ``<h1>``, or else the first main
+    """Return the labels with the facts added that stand beside the name of a page: its ``<h1>``, or else the first main
     block.
     """
     if not main.any():
@@ -252,8 +252,9 @@ def with_facts(scored: ScoredPage, main: Bools) -> Bools:
 
 
 def _price(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
-    """Yield the first price below the name that the page declares as its own, or else, on a page that declares a
-    product, the first one right below it.
+    """Yield the first price below the name, or else the nearest one right above it, that the page declares as its own.
+
+    A page that declares a product, but no such price, has the first one right below or above the name.
     """
     page, texts = scored.page, scored.page.blocks.text
     declared = {_cents(fact.text) for fact in page.facts if fact.kind == "price"} - {""}
@@ -266,9 +267,11 @@ def _price(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
     prices = [i for i in may_be if not declared.isdisjoint((_cents(texts[i]), _digits(texts[i])))]
     if not prices and of_product and main[name]:
         prices = [
-            i for i in may_be if name < i <= name + MOST_PRICES and _is_price(texts[i]) and not page.blocks.links[i]
+            i for i in may_be if abs(i - name) <= MOST_PRICES and _is_price(texts[i]) and not page.blocks.links[i]
         ]
-    price = next((i for i in prices if name < i <= name + BLOCKS_BELOW_NAME), None)
+    below = (i for i in prices if name < i <= name + BLOCKS_BELOW_NAME)
+    above = (i for i in reversed(prices) if name - MOST_PRICES <= i < name)
+    price = next(chain(below, above), None)
     if price is not None and len(prices) <= MOST_PRICES and not main[prices].any():
         yield price
 

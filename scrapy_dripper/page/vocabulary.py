@@ -253,7 +253,7 @@ WAITING: Group = ("loading", "redirecting", "please wait", "one moment")
 # ---------------------------------------------------------------------- prices
 CURRENCIES = (
     r"[$€£¥₹₽₩₺฿₪₫₴₦]|\b(?:usd|eur|gbp|aud|cad|chf|cny|jpy|inr|brl|mxn|sek|nok|dkk|pln|czk|huf|ron|try|zar|aed|kr|zł|kč|ft"
-    r"|lei|rub|руб|грн|円|元)\b"
+    r"|lei|rub|руб|грн|円|元)\b|\brs\.?(?=\s?\d)"
 )
 """A pattern for currency signs, and codes of ISO 4217 and of shops that stand beside a number."""
 

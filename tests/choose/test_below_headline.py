@@ -73,6 +73,8 @@ NAME, LAMP = "<h1>Lamp</h1>", "<p>A lamp of brass, for tables."
             for price in ("$168.00", "168,00 €", "168.00 zł", "USD 168.00")
         ),
         (f"{NAME}<span>€ 1.168 -15%</span>{LAMP}", "1168.0", ["€ 1.168 -15%"]),
+        (f"<i>$168</i><p>Lamps<p>Rs. 168{NAME}{LAMP}", "168", ["Rs. 168"]),  # above the name, the nearest one
+        (f"<p>$168{'<p>brass' * 9}{NAME}{LAMP}", "168", []),  # too far above
         (f"{NAME}<span>168<sup>50</sup> Lei</span>{LAMP}", "168.5", ["16850 Lei"]),
         (f"<h1>Sale</h1>{'<p>brass' * 40}{NAME}<span>$168</span>{LAMP}", "168.00", ["$168"]),  # the name is the title
         (f"<div>A lamp</div><span>$168.00</span>{LAMP}", "168.00", ["$168.00"]),  # without a heading
@@ -86,7 +88,6 @@ NAME, LAMP = "<h1>Lamp</h1>", "<p>A lamp of brass, for tables."
         (f"{NAME}<span>$99.00</span>{LAMP}", "168.00", []),  # not declared
         (f"{NAME}<span>168 00</span>{LAMP}", "168.00", []),  # a number, but no price
         (f"{NAME}<p>For $168.00 you get a lamp that is made of brass{LAMP}", "168.00", []),  # a sentence
-        (f"<div>$168.00</div>{NAME}{LAMP}", "168.00", []),  # above the name
         (f"{NAME}{LAMP}<footer>$168.00</footer>", "168.00", []),
         (f"{NAME}{LAMP}<div hidden>$168.00</div>", "168.00", []),
         (NAME + LAMP + "<p>Another lamp<div>$168.00</div>" * 9, "168.00", []),  # a list of products
