@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 import numpy as np
 import pytest
 from lxml.html import document_fromstring
 
 from scrapy_dripper.choose.comments import in_comments, with_replies
-from scrapy_dripper.choose.scored import ScoredPage
+from scrapy_dripper.choose.scored import Labels, ScoredPage
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction
-from scrapy_dripper.engines.base import EngineError, Labels
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page.blocks import cut
-from scrapy_dripper.testing import FakeEngine
 from scrapy_dripper.testing import page as page_of
+from tests.output.test_posts import Engine
 
 STORY = "<article><h1>The mill</h1>" + "<p>The old mill by the river grinds again, after forty years of rest.</p>" * 4
 PAGE = (
@@ -74,22 +70,17 @@ def test_what_holds_comments(attributes: str, are: bool) -> None:
     assert inside(f"<p>text</p><div {attributes}><div><p>mine</div></div><p>text</p>") == [False, are, False]
 
 
-class Reader(FakeEngine):
+class Reader(Engine):
     """An engine that labels the stories main, and any other blocks that it is given."""
 
     def __init__(self, *words: str, page_type: str | None = None) -> None:
-        super().__init__()
-        self.words, self.page_type = words, page_type
+        super().__init__(page_type)
+        self.words = words
 
     def probability(self, text: str) -> float:
         if any(word in text for word in self.words):
             return 0.9
         return 0.001 if "Imprint" in text or "Reply" in text else 0.02
-
-    def answer(self, page: Any) -> Labels | EngineError:
-        labels = super().answer(page)
-        assert isinstance(labels, Labels)
-        return replace(labels, page_types={self.page_type: 1.0} if self.page_type else {})
 
 
 def extracted(engine: Reader, comments: str, page: str = PAGE) -> Extraction:

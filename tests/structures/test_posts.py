@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scrapy_dripper import Config, Document, Extraction, Extractor, markdown
+from scrapy_dripper import markdown
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.structures.hidden import hidden_nodes
 from scrapy_dripper.structures.items import Card
 from scrapy_dripper.structures.posts import list_cards, thread_posts
-from tests.output.test_posts import A, B, C, Engine
+from tests.output.test_posts import A, B, C, Engine, extracted
 from tests.steps import is_linear
 
 
@@ -277,11 +277,6 @@ def test_a_choice_of_types_may_have_cards_only() -> None:
     for types, expected in ((["card"], {"card"}), (["title"], {"title"}), (["title", "card"], {"title", "card"})):
         found = extracted(Engine("listing"), html, markdown={"types": types})
         assert {item["type"] for item in found.content or ()} == expected
-
-
-def extracted(engine: Engine, html: str, **options: Any) -> Extraction:
-    config = Config(content_field="content", chunks_field="chunks", **options)
-    return Extractor(config, engine).extract([Document(html, "https://example.org/t")])[0]
 
 
 @pytest.mark.parametrize(
