@@ -41,7 +41,6 @@ def test_the_hashes_stay_what_they_are() -> None:
         ("co\xadoperation\u200b", "cooperation"),
         ("Title\n1,204 views\nText", "Title\n1.3K views\nText"),
         ("3 hours ago\nText", "2 days ago\nText"),
-        ("vor 3 Stunden\nText", "Text"),
         ("il y a 5 minutes\nText", "il y a 2 jours\nText"),
         ("5分钟前\nText", "3小时前\nText"),
         ("阅读 1204\nText", "阅读 1377\nText"),
@@ -57,7 +56,6 @@ def test_the_content_is_the_same(before: str, after: str) -> None:
     [
         ("12.99 EUR", "11.99 EUR"),
         ("$12", "$11"),
-        ("1299", "1199"),
         ("2 : 1", "2 : 2"),
         ("30 minutes", "45 minutes"),
         ("8,336,817 people", "8,336,818 people"),

@@ -141,10 +141,8 @@ URL = "https://a.example/"
         ([URL, "-o", "x"], "--output needs --follow"),
         ([URL, "--follow", "-o", "x", "-f", "json"], "--follow has its own spider, and writes Markdown"),
         ([URL, "--follow", "-o", "x", "--max-pages", "0"], "expected a whole number of at least 1 (got '0')"),
-        (
-            [URL, "--follow", "-o", "pages.csv"],
-            "NAME.jsonl or NAME.parquet",
-        ),  # a folder of that name would hide the pages
+        # A folder of that name would hide the pages.
+        ([URL, "--follow", "-o", "pages.csv"], "NAME.jsonl or NAME.parquet"),
         ([URL, "--follow", "-o", "x", "--allow", "["], "'[' is not a regular expression"),
         ([URL, "--follow", "-o", __file__], f"cannot write {__file__}: Not a directory"),
     ],

@@ -84,8 +84,6 @@ def test_microdata_and_rdfa() -> None:
     "script",
     [
         "{",
-        "null",
-        '"text"',
         "[1, 2.5, true]",
         '{"recipeIngredient": {"a": [null, false, {"b": "c"}]}}',
         '{"@type": 7, "articleBody": ["", "  "]}',

@@ -132,7 +132,6 @@ OWN = Recipe("native", 64, "own {html}", "json")
     [
         ({}, OWN),
         ({"profile": None, "answer": None, "prompt_file": None, "truncate_chars": None}, OWN),
-        ({"answer": "compact"}, Recipe("native", 64, "own {html}", "compact")),
         ({"truncate_chars": 100}, Recipe("native", 100, "own {html}", "json")),
         ({"truncate_chars": 0}, Recipe("native", None, "own {html}", "json")),
         ({"prompt": "other {html}"}, Recipe("native", 64, "other {html}", "json")),
@@ -178,7 +177,6 @@ def test_the_installed_prompt_of_a_page_is_the_references(tmp_path: Path, monkey
     [
         ({}, None, "no prompt: name its file with --prompt"),
         ({"prompt": "no place"}, None, "must hold {html} once .it does 0 times."),
-        ({"prompt": "{html} {html}"}, None, "it does 2 times"),
         ({"prompt_file": "missing.txt"}, None, "cannot read the prompt missing.txt"),
         ({"prompt": "{html}", "answer": "xml"}, None, "'answer' must be one of 'json', 'json_space', "),
         ({"prompt": "{html}", "profile": "v9"}, None, "'profile' must be one of 'native', 'v1.0'"),
