@@ -88,25 +88,6 @@ def test_what_does_not_go_to_the_engine_passes(
     assert result.stat("pages/fake") == 8  # none fell back, as it would if the engine had waited in vain
 
 
-def test_pages_that_have_been_extracted_pass(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """scrapy-poet waits for its pages before the backpressure, so they need not wait again."""
-    pytest.importorskip("scrapy_poet")
-    from scrapy_dripper.providers import MainContent
-
-    def parse(self: scrapy.Spider, response: Any, main: MainContent) -> Any:
-        yield {"url": response.url, "markdown": main.markdown}
-
-    parse.__annotations__["main"] = MainContent
-    engine.act = lambda engine, pages: engine.log.pause(0.1)
-    poet = {"ADDONS": {"scrapy_poet.Addon": 300, "scrapy_dripper.Addon": 500}}
-
-    result = crawl(spider(site.pages(60), parse), {**FOURS, **poet, "CONCURRENT_REQUESTS": 20})
-
-    assert sorted(item["url"] for item in result.items) == sorted(site.pages(60))
-    assert result.stat("queue/max") > 8
-    assert result.stat("held_back") == 0
-
-
 def test_a_crawl_that_is_stopped_meanwhile_extracts_what_was_held_back(
     crawl: Crawls, site: Site, engine: EngineLog
 ) -> None:

@@ -10,9 +10,7 @@ import scrapy
 
 from scrapy_dripper import PageItem
 from tests.crawl.crawling import Crawls, EngineLog, Site, page, parse_with, spider, warnings
-
-MAIN = "MAIN text of page 1, which is about nothing in particular."
-PIPELINE = {"ADDONS": {}, "ITEM_PIPELINES": {"scrapy_dripper.pipelines.DripperPipeline": 300}}
+from tests.crawl.test_spider_middleware import MAIN, PIPELINE, with_html
 
 
 def items(*them: Any) -> type[scrapy.Spider]:
@@ -96,11 +94,7 @@ def test_an_item_that_cannot_be_read_goes_on_as_it_is(crawl: Crawls, engine: Eng
 
 def test_with_the_addon_pages_are_extracted_once(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """The pipeline does not change items that the spider middleware has filled."""
-
-    def parse(self: scrapy.Spider, response: Any) -> Any:
-        yield {"url": response.url, "html": response.text}
-
-    result = crawl(spider(site.pages(3), parse), {"ITEM_PIPELINES": PIPELINE["ITEM_PIPELINES"]})
+    result = crawl(spider(site.pages(3), with_html), {"ITEM_PIPELINES": PIPELINE["ITEM_PIPELINES"]})
 
     assert sum(map(len, engine.batches)) == 3
     assert all("MAIN" in item["markdown"] for item in result.items)

@@ -10,7 +10,8 @@ import pytest
 import scrapy
 from scrapy.settings import Settings
 
-from tests.crawl.crawling import Crawls, EngineLog, Site, spider
+from tests.crawl.crawling import Crawls, EngineLog, Site, eventually, spider
+from tests.crawl.test_backpressure import FOURS
 from tests.programs import python
 
 pytest.importorskip("scrapy_poet")
@@ -83,6 +84,16 @@ def test_it_is_shared_with_the_other_doors(crawl: Crawls, site: Site, engine: En
 
     assert sum(map(len, engine.batches)) == 2
     assert all("MAIN" in item["markdown"] for item in result.items)
+
+
+def test_pages_that_have_been_extracted_are_not_held_back(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """scrapy-poet waits for its pages before the backpressure, so they need not wait again."""
+    engine.act = lambda *_: eventually("more than two batches wait", lambda: crawl.stat("queue/max") > 8)
+
+    result = crawl(spider(site.pages(60), parse), {**FOURS, **POET, "CONCURRENT_REQUESTS": 20})
+
+    assert sorted(item["url"] for item in result.items) == sorted(site.pages(60))
+    assert result.stat("held_back") == 0
 
 
 class ArticlePage(ItemPage[dict]):

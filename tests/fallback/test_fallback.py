@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 from pathlib import Path
 
 import pytest
@@ -290,39 +289,27 @@ def test_callable_that_returns_something_else() -> None:
     assert "expected HTML, an Extraction or None (got int)" in str(result.error)
 
 
-@pytest.fixture
-def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A module of a user's project, imported by name."""
-    (tmp_path / "my_fallbacks.py").write_text(
-        "def shout(html, url):\n    return '<p>' + url.upper() + '</p>'\n\nLIMIT = 3\n\nclass Thing:\n    pass\n"
-    )
-    (tmp_path / "my_broken_fallbacks.py").write_text("1 / 0\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, "my_fallbacks", raising=False)
-    return "my_fallbacks"
-
-
-def test_dotted_path(module: str) -> None:
-    config = Config(fallback=f"{module}.shout")
-    check_methods(config)
-    result = fall_back(Document("<p>x</p>", URL), config, REASON)
-    assert result.main_html == f"<p>{URL.upper()}</p>"
-    assert result.source == "fallback:my_fallbacks.shout"
+def test_dotted_path() -> None:
+    path = f"{__name__}.to_html"
+    check_methods(Config(fallback=path))
+    result = run("<p>four</p>", fallback=path)
+    assert (result.main_html, result.source) == (to_html("<p>four</p>", URL), f"fallback:{path}")
 
 
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("my_fallbacks.whisper", "cannot be imported"),
+        (f"{__name__}.whisper", "cannot be imported"),
         ("my_typo.shout", "cannot be imported .ModuleNotFoundError"),
         ("my_broken_fallbacks.shout", "cannot be imported .ZeroDivisionError"),
-        ("my_fallbacks.LIMIT", "must name a function"),
-        ("my_fallbacks.Thing", "must name a function"),
+        (f"{__name__}.URL", "must name a function"),
+        (f"{__name__}.Document", "must name a function"),
     ],
 )
-@pytest.mark.usefixtures("module")
-def test_wrong_dotted_path(path: str, message: str) -> None:
+def test_wrong_dotted_path(path: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An invalid path is detected when the crawl starts. If a page still meets it, its result is empty."""
+    (tmp_path / "my_broken_fallbacks.py").write_text("1 / 0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
     config = Config(fallback=path)
     with pytest.raises(ConfigError, match=message):
         check_methods(config)
