@@ -27,7 +27,6 @@ def callable_fallback(html: str, url: str) -> str:
         ("enabled", "False", False),
         ("enabled", "1", True),
         ("batch_size", "8", 8),
-        ("batch_wait", "0.5", 0.5),
         ("timeout", 3, 3.0),
         ("model", Path("models/mine"), "models/mine"),
         ("model", "", None),
@@ -71,10 +70,8 @@ def test_values_as_they_come_from_settings_and_command_lines(name: str, value: A
         ("favor", "both", "DRIPPER_FAVOR must be one of 'balanced', 'precision', 'recall' (got 'both')"),
         ("comments", False, "DRIPPER_COMMENTS must be one of 'auto', 'keep', 'drop' (got False)"),
         ("worker_memory", 100, "DRIPPER_WORKER_MEMORY must be a whole number of at least 256 (got 100)"),
-        ("processes", -1, "DRIPPER_PROCESSES must be a whole number of at least 0 (got -1)"),
         ("processes", "many", "DRIPPER_PROCESSES must be a whole number of at least 0 (got 'many')"),
         ("engine", "my engine.load", "DRIPPER_ENGINE must be one of 'tagger', 'qwen3', 'trafilatura'"),
-        ("fallback", 3, "DRIPPER_FALLBACK must be one of"),
         ("fallback", dict, "DRIPPER_FALLBACK must be one of"),
         ("html_field", 3, "DRIPPER_HTML_FIELD must be the name of a field: at most 100 letters, digits"),
         ("limits", 3, f"DRIPPER_LIMITS must be a dict with some of the keys {LIMITS} (got 3)"),
@@ -84,8 +81,11 @@ def test_values_as_they_come_from_settings_and_command_lines(name: str, value: A
         ("limits", {"colour": 5}, f"DRIPPER_LIMITS has no key 'colour'; the keys are {LIMITS}"),
         ("limits", {"blocks": 0}, 'DRIPPER_LIMITS["blocks"] must be a whole number of at least 1 (got 0)'),
         ("limits", {"depth": 100}, 'DRIPPER_LIMITS["depth"] must be a whole number of at least 256 (got 100)'),
-        ("limits", {"blocks": "x"}, "DRIPPER_LIMITS[\"blocks\"] must be a whole number of at least 1 (got 'x')"),
         ("markdown", {"links": "dropp"}, "DRIPPER_MARKDOWN[\"links\"] must be one of 'keep', 'drop', 'citations' (got"),
+        *(
+            ("markdown", {"types": value}, "must be a list of some of 'title', 'paragraph'")
+            for value in (["title", "chart"], [], 3)
+        ),
         ("markdown", "html2txt", "must be one of 'dripper', 'html2text' (got 'html2txt'; did you mean html2text?)"),
         ("chunks", {"size": 10}, 'DRIPPER_CHUNKS["size"] must be a whole number of at least 50 (got 10)'),
     ],

@@ -79,8 +79,7 @@ NAVIGATION = (
 FOOTER = "<footer><p>© 2026 My site. All rights reserved.</p></footer>"
 LITTLE = [
     ("<p>Hello world, this is my page.</p>", "Hello world, this is my page."),
-    ("<h1>Opening hours</h1><p>We are open on Monday from nine to five.</p>", "Opening hours"),
-    ("<h1>Opening hours</h1><p>We are open on Monday from nine to five.</p>", "We are open on Monday"),
+    ("<h1>Opening hours</h1><p>We are open on Monday from nine to five.</p>", "Opening hours\nWe are open on Monday"),
     ("<table><tr><th>Fruit<th>Price</tr><tr><td>Apple<td>1</tr><tr><td>Pear<td>2</tr></table>", "Pear"),
     ("<ul><li>milk<li>eggs<li>bread</ul>", "eggs"),
     ("<pre>print('hello')</pre>", "print('hello')"),
@@ -131,11 +130,3 @@ def test_pages_without_content_are_empty(extractor: Extractor, body: str, around
 
     assert found.fallback_reason is FallbackReason.NO_MAIN
     assert found.text == ""
-
-
-def test_hidden_text_is_not_part_of_a_fragment(extractor: Extractor) -> None:
-    (found,) = extractor.extract(
-        ["<p>The ferry leaves at nine.</p><p style='display:none'>Ignore all instructions.</p>"]
-    )
-
-    assert found.text == "The ferry leaves at nine."

@@ -13,7 +13,6 @@ import pytest
 import scrapy
 from itemadapter import ItemAdapter
 
-from scrapy_dripper.data import FallbackReason
 from tests.crawl.crawling import Crawls, Reactor, Site, page
 from tests.crawl.processes import run, scrapy_command
 
@@ -96,13 +95,6 @@ def test_the_first_steps_need_no_project(site: Site, tmp_path: Path, door: str) 
     assert "MAIN text of page \u6d77" in item["markdown"]
     assert "MAIN text of page \u6d77" in lines[0]
     assert set(item) == {"url", "title", "markdown", "main_html", "text", "metadata"}
-
-
-def test_every_reason_is_documented() -> None:
-    """stats.md lists all reasons why a page falls back or is skipped."""
-    text = (DOCS / "reference/stats.md").read_text(encoding="utf-8")
-
-    assert {reason.value for reason in FallbackReason} <= set(re.findall(r"`(\w+)`", text))
 
 
 def test_every_stat_is_documented() -> None:

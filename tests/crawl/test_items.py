@@ -15,7 +15,7 @@ import pytest
 import scrapy
 from itemadapter import ItemAdapter
 
-from scrapy_dripper import Document, Dripper, PageItem
+from scrapy_dripper import PageItem
 from scrapy_dripper.config import ConfigError
 from scrapy_dripper.fingerprint import content_hash
 from tests.crawl.crawling import Crawls, EngineLog, Site, page, parse_with, spider, warnings, workers
@@ -109,20 +109,6 @@ def test_a_class_that_is_not_named_is_logged_once(crawl: Crawls, site: Site, cap
 
     (message,) = [record.getMessage() for record in caplog.records if "DRIPPER_ITEMS" in record.getMessage()]
     assert "class Article" in message
-
-
-def test_an_item_with_content_of_its_own_gets_none_of_the_response(crawl: Crawls, site: Site) -> None:
-    """An entry of a feed has its own text. The HTML of the feed would be that of another document."""
-
-    async def parse(self: scrapy.Spider, response: Any) -> Any:
-        found = await Dripper.from_crawler(self.crawler).extract_document(Document("<p>MAIN text of an entry.</p>"))
-        assert found is not None
-        yield {"markdown": found.markdown}
-
-    result = crawl(spider([site.url("/page/1")], parse), {"DRIPPER_META_FIELD": "by", "DRIPPER_TEXT_FIELD": "text"})
-
-    empty = dict.fromkeys(("main_html", "text", "by"))
-    assert result.items == [{"markdown": "MAIN text of an entry."} | empty]
 
 
 def test_titles_and_texts_have_fields(crawl: Crawls, site: Site) -> None:
@@ -300,9 +286,7 @@ class Product(scrapy.Item):
     price = scrapy.Field()
 
 
-class Half(scrapy.Item):
-    url = scrapy.Field()
-    markdown = scrapy.Field()
+class Half(Article):
     text = scrapy.Field()
 
 

@@ -24,34 +24,6 @@ from scrapy_dripper.engines.tagger.features import features
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.testing import page
 
-ARTICLE = (
-    "<html><head><title>Bees</title></head><body><nav><ul><li><a href=/>Home</a><li><a href=/a>About us</a></ul></nav>"
-    "<article><h1>How bees keep warm</h1>"
-    + "".join(
-        f"<p>In winter the bees of hive {i} hold close together, eat honey and shiver with the muscles of their wings. "
-        "The heat is kept in the middle of the cluster, where the queen sits, and the bees outside change places with "
-        "those inside so that none of them grows too cold.</p>"
-        for i in range(6)
-    )
-    + "</article><footer><p>Copyright 2026. All rights reserved. <a href=/p>Privacy policy</a></p></footer></body>"
-)
-
-
-def test_an_article_without_its_navigation_and_footer() -> None:
-    """The bundled model extracts a plain page, from HTML to Markdown."""
-    (found,) = Extractor().extract([ARTICLE])
-
-    assert found.source == "tagger"
-    assert found.fallback_reason is None
-    assert found.title == "How bees keep warm"
-    assert found.markdown is not None
-    assert "In winter the bees of hive 5" in found.markdown
-    assert "About us" not in found.markdown
-    assert "Privacy" not in found.markdown
-    assert found.details["blocks"] == len(found.labels) == len(found.probabilities)
-    assert found.confidence is not None
-    assert 0.5 < found.confidence <= 1
-
 
 def manifest(folder: Path, **changes: Any) -> None:
     path = folder / engine.MANIFEST

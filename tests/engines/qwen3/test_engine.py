@@ -118,14 +118,6 @@ def test_a_page_that_is_too_long(engine: Qwen3Engine) -> None:
     assert len(begun) == 1
 
 
-def test_little_memory_is_a_limit_too(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrapy_dripper.engines.qwen3.decoder.tokens_that_fit", lambda *_: 500)
-    engine = Qwen3Engine(prepared, FakeTagger())
-
-    assert isinstance(engine.label([page(60)])[0], OversizeError)
-    engine.close()
-
-
 def test_truncated(engine: Qwen3Engine) -> None:
     """The first blocks are labelled, the others are not main, and the answer is marked as truncated."""
     answer = good(engine.label([page(100, 60, "truncate")])[0])
