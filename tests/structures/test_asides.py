@@ -130,6 +130,8 @@ TURNS = {
     "list": "<ul><li><a href=p>Previous chapter</a><li><a href=n>Next chapter</a></ul>",
     "way back": "<p><a href=i>Back to the index</a></p>",
     "German": "<p><a href=p>Zurück</a> | <a href=i>Stichwortverzeichnis</a> | <a href=n>Weiter</a></p>",
+    "French": "<p><a href=p>Précédent</a> | <a href=i>Sommaire</a> | <a href=n>Suivant</a></p>",
+    "Spanish": "<p><a href=p>Anterior</a> | <a href=i>Índice</a> | <a href=n>Siguiente</a></p>",
     "Russian": "<p><a href=p>Назад</a> | <a href=i>Содержание</a> | <a href=n>Вперёд</a></p>",
     "Japanese": "<p><a href=p>前のページ</a> | <a href=i>目次</a> | <a href=n>次へ</a></p>",
     "Chinese": "<p><a href=p>上一页</a> | <a href=i>目录</a> | <a href=n>下一页</a></p>",
