@@ -214,7 +214,7 @@ MOST_PRICES = 8
 _has_currency = re.compile(CURRENCIES, re.I).search
 _sum = rf"(?:(?:[a-z]{{1,2}}\s?)?(?:{CURRENCIES})\s?\d[\d.,'’]{{0,12}}|\d[\d.,'’]{{0,12}}\s?(?:{CURRENCIES}))\+?"
 _amount = re.compile(r"(\d[\d.,'’]{0,12}?)(?:[.,](\d{1,2}))?(?![\d.,'’]{0,12}\d)").search
-_is_price = re.compile(rf"{_sum}(?:\W{{0,3}}{_sum}){{0,2}}", re.I).fullmatch
+_is_price = re.compile(rf"(?:[^\W\d]{{1,12}}:\s)?{_sum}(?:\W{{0,3}}{_sum}){{0,2}}", re.I).fullmatch
 _energy, _label = either(ENERGY_LABELS), either(TIME_LABELS, AMOUNT_LABELS, ENERGY_LABELS)
 _begins_with_label = re.compile(rf"[^\d\n]{{0,30}}\b(?:{_label})\b", re.I).match
 _says_energy = re.compile(rf".{{0,60}}\b(?:{_energy})\b\W{{0,9}}\d", re.I | re.S).match
@@ -254,11 +254,11 @@ def with_facts(scored: ScoredPage, main: Bools) -> Bools:
 def _price(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
     """Yield the first price below the name, or else the nearest one right above it, that the page declares as its own.
 
-    A page that declares a product, but no such price, has the first one right below or above the name.
+    If a page of a product shows no such price, any price right beside the name is one.
     """
     page, texts = scored.page, scored.page.blocks.text
     declared = {_cents(fact.text) for fact in page.facts if fact.kind == "price"} - {""}
-    of_product = "product" in page.declared.types
+    of_product = "product" in page.declared.types or scored.page_type == "product"
     if not (declared or of_product):
         return
     seen = scored.flags & (UNSEEN | Flag.NAV | Flag.FOOTER | Flag.DIALOG) == 0

@@ -80,6 +80,7 @@ NAME, LAMP = "<h1>Lamp</h1>", "<p>A lamp of brass, for tables."
         (f"<div>A lamp</div><span>$168.00</span>{LAMP}", "168.00", ["$168.00"]),  # without a heading
         # Right below the name, it need not be declared.
         (f"<h1>A lamp</h1><span>$98.00 $130.00</span>{LAMP}", "", ["$98.00 $130.00"]),
+        (f"<h1>A lamp</h1><span>Price: $98.00</span>{LAMP}", "", ["Price: $98.00"]),
         (f"<h1>A lamp</h1><p>By Ann<p>€ 132,34<p>$150{LAMP}", "", ["€ 132,34"]),
         (f"<h1>A lamp</h1><p>US$ 98.00+ US$ 130.00+{LAMP}", "", ["US$ 98.00+ US$ 130.00+"]),
         (f"<h1>A lamp</h1><a href=/other>$98.00</a>{LAMP}", "", []),
@@ -96,6 +97,14 @@ NAME, LAMP = "<h1>Lamp</h1>", "<p>A lamp of brass, for tables."
 )
 def test_the_price_of_a_product(body: str, declared: str, expected: list[str]) -> None:
     assert priced(body, declared) == expected
+
+
+@pytest.mark.parametrize(("page_type", "prices"), [("product", ["$98.00"]), ("article", [])])
+def test_the_model_may_see_that_a_page_is_that_of_a_product(page_type: str, prices: list[str]) -> None:
+    page = page_of("<h1>- A lamp</h1><span>$98.00</span><p>- It is of brass, for tables.")
+    labels = Labels(np.full(len(page.blocks), 0.1, dtype=np.float32), page_types={page_type: 0.9})
+
+    assert added(page, with_facts(ScoredPage(page, labels), marked(page))) == prices
 
 
 PAPER = (
