@@ -266,9 +266,10 @@ def _price(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
     # A style sheet may set the hundredths apart: "17334 Lei".
     prices = [i for i in may_be if not declared.isdisjoint((_cents(texts[i]), _digits(texts[i])))]
     if not prices and of_product and main[name]:
-        prices = [
-            i for i in may_be if abs(i - name) <= MOST_PRICES and _is_price(texts[i]) and not page.blocks.links[i]
-        ]
+        beside = [i for i in may_be if abs(i - name) <= MOST_PRICES and not page.blocks.links[i]]
+        # Where no data declare a product, what the model is sure is no content may be the price of another size.
+        least = 0 if "product" in page.declared.types else HEADING_PROBABILITY
+        prices = [i for i in beside if _is_price(texts[i]) and scored.probabilities[i] >= least]
     below = (i for i in prices if name < i <= name + BLOCKS_BELOW_NAME)
     above = (i for i in reversed(prices) if name - MOST_PRICES <= i < name)
     price = next(chain(below, above), None)

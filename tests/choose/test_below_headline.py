@@ -99,10 +99,15 @@ def test_the_price_of_a_product(body: str, declared: str, expected: list[str]) -
     assert priced(body, declared) == expected
 
 
-@pytest.mark.parametrize(("page_type", "prices"), [("product", ["$98.00"]), ("article", [])])
-def test_the_model_may_see_that_a_page_is_that_of_a_product(page_type: str, prices: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("page_type", "probability", "prices"),
+    [("product", 0.3, ["$98.00"]), ("product", 0.1, []), ("article", 0.3, [])],  # .1 may be that of another size
+)
+def test_the_model_may_see_that_a_page_is_that_of_a_product(
+    page_type: str, probability: float, prices: list[str]
+) -> None:
     page = page_of("<h1>- A lamp</h1><span>$98.00</span><p>- It is of brass, for tables.")
-    labels = Labels(np.full(len(page.blocks), 0.1, dtype=np.float32), page_types={page_type: 0.9})
+    labels = Labels(np.full(len(page.blocks), probability, dtype=np.float32), page_types={page_type: 0.9})
 
     assert added(page, with_facts(ScoredPage(page, labels), marked(page))) == prices
 
