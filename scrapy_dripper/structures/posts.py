@@ -136,14 +136,14 @@ def post_marks(page: Page) -> PostMarks:
     return PostMarks(dates_of(page), names_of(page))
 
 
-def thread_posts(page: Page, main: Bools, found: PostMarks | None = None) -> list[ThreadPost]:
+def thread_posts(page: Page, main: Bools, marks: PostMarks | None = None) -> list[ThreadPost]:
     """Return the posts of a page whose blocks are labelled, in document order; empty if it has fewer than two.
 
-    A reply in a post is a post of its own. A post without main text is none. ``found`` are the marks of the page, if
-    they are known.
+    A reply in a post is a post of its own. A post without main text is none. ``marks`` are those of the page, if they
+    are known.
     """
-    texts, (dates, marks) = page.blocks.text, found or post_marks(page)
-    authors = [i for i in sorted(marks) if len(texts[i]) <= LONGEST_BYLINE]
+    texts, (dates, names) = page.blocks.text, marks or post_marks(page)
+    authors = [i for i in sorted(names) if len(texts[i]) <= LONGEST_BYLINE]
     lines = {*authors, *(i for i in dates if len(texts[i]) <= LONGEST_BYLINE and _digit(texts[i]))}
     size = (
         len(text) if kept and i not in lines else 0
@@ -153,19 +153,19 @@ def thread_posts(page: Page, main: Bools, found: PostMarks | None = None) -> lis
     posts = _posts(page, dates, authors, chars) or _posts(page, dict.fromkeys(authors, ""), authors, chars)
     named: dict[int, str] = {}
     dated: dict[int, int] = {}
-    for _, i, name in sorted((-score, i, name) for some in marks.values() for score, i, name in some):
+    for _, i, name in sorted((-score, i, name) for some in names.values() for score, i, name in some):
         named.setdefault(_post_of(page, i, posts), name)
     for i in dates:
         dated.setdefault(_post_of(page, int(page.blocks.context[i]), posts), i)
     known = sorted(posts & (named.keys() | dated.keys()))
     bodies = _quoted_bodies(page, known, chars)
-    told = []
+    found = []
     for node in known:
         line = dated.get(node)
         author = named.get(node) or ("" if line is None else before_date(texts[line]))
-        told.append(ThreadPost(node, author, "" if line is None else dates[line], bodies.get(node, 0)))
-    held = sum(chars[page.tree.block_end[post.node]] - chars[page.tree.block_start[post.node]] for post in told)
-    return told if len(told) > 1 and held >= LEAST_HELD * chars[-1] else []
+        found.append(ThreadPost(node, author, "" if line is None else dates[line], bodies.get(node, 0)))
+    held = sum(chars[page.tree.block_end[post.node]] - chars[page.tree.block_start[post.node]] for post in found)
+    return found if len(found) > 1 and held >= LEAST_HELD * chars[-1] else []
 
 
 def _quoted_bodies(page: Page, posts: Sequence[int], chars: Sequence[int]) -> dict[int, int]:

@@ -219,7 +219,7 @@ def batch_table(pages: Sequence[Page]) -> BatchTable:
     start, end = tree("block_start") + to_block, tree("block_end") + to_block
     context, leaf = block("context") + of_block, block("leaf") + of_block
     has_text, up = end > start, leaf
-    while not has_text[up].all():  # elements within a line
+    while len(up := up[~has_text[up]]):  # elements within a line, each once
         has_text[up] = True
         up = parent[up]
     names = list(chain.from_iterable(page.tree.names for page in pages))
