@@ -70,7 +70,7 @@ NAME, LAMP = "<h1>Lamp</h1>", "<p>A lamp of brass, for tables."
     [
         *(
             (f"<div>{price}</div>{NAME}<span>{price}</span><p>Add to cart{LAMP}<div>{price}</div>", "168.00", [price])
-            for price in ("$168.00", "168,00 €", "168.00 zł", "USD 168.00")
+            for price in ("$168.00", "168,00 €", "168.00 zł", "USD 168.00", "EUR168.00")
         ),
         (f"{NAME}<span>€ 1.168 -15%</span>{LAMP}", "1168.0", ["€ 1.168 -15%"]),
         (f"<i>$168</i><p>Lamps<p>Rs. 168{NAME}{LAMP}", "168", ["Rs. 168"]),  # above the name, the nearest one
@@ -84,6 +84,7 @@ NAME, LAMP = "<h1>Lamp</h1>", "<p>A lamp of brass, for tables."
         (f"<h1>A lamp</h1><p>By Ann<p>€ 132,34<p>$150{LAMP}", "", ["€ 132,34"]),
         (f"<h1>A lamp</h1><p>US$ 98.00+ US$ 130.00+{LAMP}", "", ["US$ 98.00+ US$ 130.00+"]),
         (f"<h1>A lamp</h1><a href=/other>$98.00</a>{LAMP}", "", []),
+        (f"<title>A lamp - $98</title><h1>A lamp</h1><a href=/a-lamp>$98.00</a>{LAMP}", "", ["$98.00"]),
         (f"<h1>A lamp</h1><p>Over $98.00{LAMP}", "", []),
         (f"<h1>A lamp</h1>{'<p>brass' * 9}<p>$98.00{LAMP}", "", []),
         (f"{NAME}<span>$99.00</span>{LAMP}", "168.00", []),  # not declared
