@@ -22,6 +22,7 @@ import numpy as np
 
 from scrapy_dripper.checks import FALLBACKS, LANGUAGE_MODELS, LONGEST_VALUE, METHODS, did_you_mean, is_method, short
 from scrapy_dripper.choose import MOST_TAKEN, REPEATED, TEMPLATE, Choice, ScoredPage, choose
+from scrapy_dripper.choose.short_pages import is_menu, shows_prose
 from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.config import OPTION_NAMES, OUTPUT_FIELDS, Config, check_methods
 from scrapy_dripper.data import SUSPECT, UNREAD, Document, Extraction, FallbackReason, Metadata, SiteData, attempt
@@ -448,9 +449,9 @@ class Extractor:
         choice = one.read.choice if one.read else None
         if choice is None or not made.labels:
             return None
-        if made.truncated and config.fallback != "html" and choice.is_menu:
+        if made.truncated and config.fallback != "html" and is_menu(choice.scored, choice.main):
             return _ONLY_MENUS
-        return _FOUND_NOTHING if nothing and choice.shows_prose else None
+        return _FOUND_NOTHING if nothing and shows_prose(choice.scored) else None
 
     def _filled(self, one: _Pending, made: Extraction | PageError) -> Extraction | PageError:
         """Return the article in the data of a page that a script would fill. Return other pages as they are.

@@ -20,11 +20,11 @@ import numpy as np
 from scrapy_dripper.choose.boilerplate import MOST_BOILERPLATE, without_boilerplate
 from scrapy_dripper.choose.comments import posts_of, with_comments, with_replies
 from scrapy_dripper.choose.decision import decide
-from scrapy_dripper.choose.duplicates import within, without_duplicates
+from scrapy_dripper.choose.duplicates import without_duplicates
 from scrapy_dripper.choose.headings import LONGEST_HEADING, MOST_EMPTY, with_facts, with_headings, with_headline
 from scrapy_dripper.choose.mask import mask_of
 from scrapy_dripper.choose.scored import SURE, Bools, Labels, ScoredPage
-from scrapy_dripper.choose.short_pages import LONGEST_ERROR, is_menu, shows_prose, with_short_page
+from scrapy_dripper.choose.short_pages import LONGEST_ERROR, with_short_page
 from scrapy_dripper.choose.user_rules import with_rules, with_rules_again
 from scrapy_dripper.page.page import Flag, Mask, Page, Tree
 from scrapy_dripper.page.tags import TAGS, tag_mask
@@ -86,7 +86,7 @@ class Step:
         return self.reason if self.reason and value != "drop" else f"DRIPPER_{self.option.upper()} is {value!r}"
 
 
-_SOFT, _PROSE = int(Flag.CODE | Flag.PREFORMATTED), int(Flag.HEADING | Flag.PARAGRAPH | Flag.LIST | Flag.QUOTE)
+_SOFT, _PROSE = Flag.CODE | Flag.PREFORMATTED, Flag.HEADING | Flag.PARAGRAPH | Flag.LIST | Flag.QUOTE
 _hero = re.compile(either(HEROES))
 _LINK, _TABLE = TAGS["a"], TAGS["table"]
 _heads_table = tag_mask("caption", "th")
@@ -187,16 +187,6 @@ class Choice:
 
         return list_cards(page, self.main, self.hidden)
 
-    @property
-    def is_menu(self) -> bool:
-        """True if all main blocks are boilerplate, such as menus, or if nothing is main."""
-        return is_menu(self.scored, self.main)
-
-    @property
-    def shows_prose(self) -> bool:
-        """True if a page has prose, whatever is main, and does not say that it is an error page or a bot wall."""
-        return shows_prose(self.scored)
-
     def reasons(self) -> list[str]:
         """Return for each block why it has its label: the reason of the step that changed it last.
 
@@ -262,7 +252,7 @@ def first_labels(scored: ScoredPage) -> Bools:
     titles = [node for node in tree.tabs if tree.nodes[node].get("role") != "tabpanel"]  # of panels
     written = [*whole, *heroes, *boxes, *titles, *_footnotes(scored.page)]
     written += np.flatnonzero(_is_written[tree.tag]).tolist()
-    soft = (scored.flags & _SOFT != 0) | np.array(within(tree, written, len(prose) - 1), dtype=np.bool_)
+    soft = (scored.flags & _SOFT != 0) | scored.page.within(written)
     return decide(
         tree,
         labels.probabilities,
@@ -277,12 +267,9 @@ def first_labels(scored: ScoredPage) -> Bools:
 
 def _data_tables(tree: Tree) -> list[int]:
     """Return the tables with a caption or header cells, which lay out no page."""
-    nodes = np.flatnonzero(_heads_table[tree.tag])
-    found: set[int] = set()
-    for _ in range(3):  # a header cell is in a row, and the row may be in a section of its table
-        nodes = np.maximum(tree.parent[nodes], 0)
-        found.update(nodes[tree.tag[nodes] == _TABLE].tolist())
-    return sorted(found)
+    heads = np.concatenate([[0], np.cumsum(_heads_table[tree.tag])])
+    found: list[int] = np.flatnonzero((tree.tag == _TABLE) & (heads[tree.end] > heads[:-1])).tolist()
+    return found
 
 
 def _footnotes(page: Page) -> list[int]:

@@ -14,14 +14,7 @@ import numpy as np
 from scrapy_dripper.choose.scored import LONGEST_LINE, ScoredPage
 from scrapy_dripper.page.page import Bools, Flag
 from scrapy_dripper.page.tags import tag_mask
-from scrapy_dripper.page.vocabulary import (
-    ACTIONS,
-    CONTROLS,
-    SHARING,
-    SIGNATURES,
-    TAG_LABELS,
-    either,
-)
+from scrapy_dripper.page.vocabulary import ACTIONS, CONTROLS, SHARING, SIGNATURES, TAG_LABELS, either
 from scrapy_dripper.structures import NEARLY_ALL
 from scrapy_dripper.structures.asides import without_asides
 

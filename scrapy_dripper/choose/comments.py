@@ -44,15 +44,9 @@ def in_comments(page: Page) -> Bools:
     The root element and the body do not count, because themes put classes there that say whether comments are open.
     """
     tree = page.tree
-    known: dict[str, bool] = {}
-    inside = [False] * len(tree.nodes)
-    for i, (node, name, parent) in enumerate(zip(tree.nodes, tree.names, tree.parent.tolist(), strict=True)):
-        if parent < 0 or node.tag == "body":
-            continue
-        if name not in known:
-            known[name] = bool(name) and _is_comments(name[:LONGEST_CLASS]) is not None
-        inside[i] = inside[parent] or known[name] or _says_so(node.get)
-    return np.array(inside, dtype=np.bool_)[page.blocks.context]
+    named = {name for name in set(tree.names) if _is_comments(name[:LONGEST_CLASS])}
+    found = [i for i, node in enumerate(tree.nodes) if tree.names[i] in named or _says_so(node.get)]
+    return page.within([i for i in found if i > 0 and tree.nodes[i].tag != "body"])
 
 
 def _says_so(get: Callable[[str, str], str]) -> bool:

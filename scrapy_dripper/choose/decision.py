@@ -157,13 +157,7 @@ def decide(
 class _Units:
     """The units of a page of n blocks, which are the first n units. Parts come before their wholes."""
 
-    def __init__(
-        self,
-        tree: TreeColumns,
-        gain: list[float],
-        rule: DecisionRule,
-        whole: Sequence[int],
-    ) -> None:
+    def __init__(self, tree: TreeColumns, gain: list[float], rule: DecisionRule, whole: Sequence[int]) -> None:
         """``gain`` is minus the energy of each block if it is main."""
         self._rule, self._n = rule, len(gain)
         self._total = list(gain)

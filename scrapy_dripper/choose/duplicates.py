@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Iterator
 
 import numpy as np
 
 from scrapy_dripper.choose.scored import UNSEEN, Bools, ScoredPage
-from scrapy_dripper.page.page import Flag, Tree
+from scrapy_dripper.page.page import Flag
 from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS
 from scrapy_dripper.page.vocabulary import CLONES, FOR_SCREENS, PUT_AWAY, SCREENS, SHOWING, UNFOLDING, either, found_in
 from scrapy_dripper.structures import NEAR
@@ -99,12 +98,3 @@ def _may_be_copies(scored: ScoredPage) -> list[int]:
         i for i in outermost if tree.nodes[i].get("role") != "tabpanel" and not _unfolds(tree.names[i][:LONGEST_CLASS])
     )
     return sorted(i for i in {*named, *hidden} if tree.tag[i] not in _CELLS)
-
-
-def within(tree: Tree, nodes: Sequence[int], n: int) -> list[bool]:
-    """Return for each of the n blocks whether it is inside one of the nodes."""
-    change = [0] * (n + 1)
-    for i in nodes:
-        change[int(tree.block_start[i])] += 1
-        change[int(tree.block_end[i])] -= 1
-    return [count > 0 for count in accumulate(change[:n])]

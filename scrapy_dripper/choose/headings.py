@@ -44,15 +44,11 @@ DESCRIPTION_LETTERS = 20
 SUBTITLE_WORDS = 3
 """Minimum number of words of a part of the title that a heading below the headline repeats."""
 
-_NO_LEAD = int(
-    Flag.NAV | Flag.FOOTER | Flag.ASIDE | Flag.FORM | Flag.HIDDEN | Flag.NOSCRIPT | Flag.DIALOG
-    | Flag.LIST | Flag.LINK | Flag.BUTTON | Flag.FIGURE
-)  # fmt: skip
-_HEADING = int(Flag.HEADING)
-_HIDDEN = int(Flag.HIDDEN)
-_UNSEEN = int(Flag.FOOTER | Flag.DIALOG | Flag.HIDDEN)
-_ELSEWHERE = int(Flag.NAV | Flag.ASIDE)
-_LISTED = int(Flag.LIST | Flag.LINK | Flag.BUTTON | Flag.FORM)
+_NO_LEAD = UNSEEN | ELSEWHERE | Flag.ASIDE | Flag.LIST | Flag.LINK | Flag.BUTTON | Flag.FIGURE
+_HEADING = Flag.HEADING
+_UNSEEN = Flag.FOOTER | Flag.DIALOG | Flag.HIDDEN
+_ELSEWHERE = Flag.NAV | Flag.ASIDE
+_LISTED = Flag.LIST | Flag.LINK | Flag.BUTTON | Flag.FORM
 _H1 = TAGS["h1"]
 _site_class = re.compile(rf"(?:^|[\s_-])(?:{either(SITE_NAMES)})(?=[\s_-]|$)", re.I).search
 _standfirst = re.compile(rf"[\s_-](?:{either(STANDFIRSTS)})(?=[\s_-]|$)").search
@@ -163,6 +159,7 @@ def headline(page: Page, main: Bools) -> int | None:
     # Ignore flags that the text itself has, for example because of an unclosed <nav>.
     unseen, elsewhere = _UNSEEN & ~flags[body], _ELSEWHERE & ~flags[body]
     tags = page.tree.tag[page.blocks.context].tolist()
+    classes = [page.tree.names[node][:LONGEST_CLASS] for node in page.blocks.context.tolist()]
     line = tokens(page.headline or "") if page.declared.name.reason == LINE else None
     headings: list[Candidate] = []
     plain: int | None = None
@@ -170,14 +167,14 @@ def headline(page: Page, main: Bools) -> int | None:
     for i, text in enumerate(texts[: body + 1]):
         h1, aside = tags[i] == _H1, flags[i] & elsewhere != 0
         if flags[i] & unseen or len(text) > LONGEST_LINE:
-            if h1 and i < body and flags[i] & unseen == _HIDDEN and len(text) <= LONGEST_LINE:
+            if h1 and i < body and flags[i] & unseen == Flag.HIDDEN and len(text) <= LONGEST_LINE:
                 hidden.append(i)
             continue
         words = tokens(text)
         if not flags[i] & _HEADING:
             if not aside and (words == line or names.is_line(words)) and not flags[i] & _LISTED:
                 plain = i
-        elif words and not names.is_other(words) and not names.ends(words) and not _names_site(page, i):
+        elif words and not (names.is_other(words) or names.ends(words) or _site_class(classes[i])):
             match = names.match(words, h1=h1)
             if not aside or (h1 and match is Match.ALL):
                 headings.append(Candidate(i, words, match, is_h1=h1 and not aside))
@@ -197,11 +194,6 @@ def headline(page: Page, main: Bools) -> int | None:
     said = {_letters(name) for name in page.declared.headlines if not names.is_site(tokens(name))} - {""}
     found = next((i for i in hidden if _letters(texts[i]) in said), None)
     return found if found is not None and texts[: body + 1].count(texts[found]) == 1 else None
-
-
-def _names_site(page: Page, block: int) -> bool:
-    """Return True if the class of a heading says that it is the name of the site, which mdBook writes on each page."""
-    return _site_class(page.tree.names[int(page.blocks.context[block])][:LONGEST_CLASS]) is not None
 
 
 LONGEST_PRICE, LONGEST_FACT = 30, 500
@@ -331,7 +323,7 @@ LONGEST_HEADING = 12
 _asks = re.compile(rf"(?:{either(REPLIES)})\W*(?:cancel reply\W*)?", re.I).fullmatch
 _RANKS = np.zeros(max(TAGS.values()) + 1, dtype=np.int8)
 _RANKS[[TAGS[f"h{rank}"] for rank in range(1, 7)]] = range(1, 7)
-_BARRED = int(UNSEEN | ELSEWHERE | Flag.LINK | Flag.BUTTON)
+_BARRED = UNSEEN | ELSEWHERE | Flag.LINK | Flag.BUTTON
 
 
 def with_headings(scored: ScoredPage, main: Bools) -> Bools:
@@ -342,7 +334,8 @@ def with_headings(scored: ScoredPage, main: Bools) -> Bools:
     ends its element heads nothing, and one that asks for a comment has no content.
     """
     page, tree, blocks = scored.page, scored.page.tree, scored.page.blocks
-    ranks = _ranks(scored)
+    own, outer = _RANKS[tree.tag[blocks.context]], _RANKS[tree.tag[np.maximum(tree.parent[blocks.context], 0)]]
+    ranks: list[int] = np.where(own, own, outer).tolist()  # of the heading that each block is in, or 0
     # A paragraph may begin with a button, such as a reference that opens a note.
     seen = (scored.flags & UNSEEN == 0) & ((scored.flags & Flag.BUTTON == 0) | (scored.size > LONGEST_HEADING))
     may_be = ~main & (scored.flags & _BARRED == 0) & (scored.probabilities >= HEADING_PROBABILITY)
@@ -357,7 +350,7 @@ def with_headings(scored: ScoredPage, main: Bools) -> Bools:
         end = ends[rank]
         if rank and i > first and len(text.split()) <= LONGEST_HEADING:
             if main[i] and after >= end and not blocks.links[i]:
-                if (shown < min(end, after) or _asks(text)) and not blocks.images[i + 1 : min(end, after) + 1].any():
+                if (shown < end or _asks(text)) and not blocks.images[i + 1 : end + 1].any():
                     empty.append(i)
             elif may_be[i] and after == shown < end and i + 1 < tree.block_end[page.holder(i)]:
                 labels[i] = kept[end] - kept[i] >= NEARLY_ALL * (total[end] - total[i + 1])
@@ -370,11 +363,3 @@ def with_headings(scored: ScoredPage, main: Bools) -> Bools:
     if len(empty) <= MOST_EMPTY:
         labels[empty] = False
     return labels
-
-
-def _ranks(scored: ScoredPage) -> list[int]:
-    """Return the rank of the heading that each block is in, 1 to 6; 0 for other blocks."""
-    tree, inner = scored.page.tree, scored.page.blocks.context
-    own, outer = _RANKS[tree.tag[inner]], _RANKS[tree.tag[np.maximum(tree.parent[inner], 0)]]
-    ranks: list[int] = np.where(own, own, outer).tolist()
-    return ranks

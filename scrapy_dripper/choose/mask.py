@@ -78,13 +78,7 @@ def _kept_owners(main: Bools) -> Bools:
     return by_owner(main, gaps, nobody=False)
 
 
-def _kept_nodes(
-    tree: Tree,
-    main: Bools,
-    text: Bools,
-    tail: Bools,
-    own: Bools,
-) -> Bools:
+def _kept_nodes(tree: Tree, main: Bools, text: Bools, tail: Bools, own: Bools) -> Bools:
     """Return for each node whether it is kept: for its content, or for its place in a table, code or formula."""
     parent = np.maximum(tree.parent, 0)
     count = (text | own).astype(np.int64)
@@ -156,7 +150,7 @@ _LEAD_BLOCKS, _SMALLEST = 3, 120
 """Most main blocks above a lead picture, and most blocks between; and its least width and height in pixels."""
 _CONTROLS = 5
 """Most links and buttons that may be between them as well, above a picture that is in no link, list or table."""
-_PART_OF_OTHER = int(Flag.LINK | Flag.LIST | Flag.TABLE)  # the operators of IntFlag are slow
+_PART_OF_OTHER = Flag.LINK | Flag.LIST | Flag.TABLE
 
 _media = frozenset(TAGS[tag] for tag in MEDIA)
 _players = PLAYERS | {"iframe", "mjx-container"}
@@ -222,7 +216,7 @@ def _belongs(page: Page, main: Bools, total: list[int], node: int, around: int, 
 def _ends_text(tree: Tree, around: int, main: Bools) -> bool:
     """Return True for a figure with a caption that is not main, right behind main text in the same element."""
     a, up = int(tree.block_start[around]), int(tree.parent[around])
-    return tree.nodes[around].tag == "figure" and up >= 0 and int(tree.block_start[up]) < a and bool(main[a - 1])
+    return tree.nodes[around].tag == "figure" and int(tree.block_start[up]) < a and bool(main[a - 1])
 
 
 def _leads(page: Page, main: Bools, total: list[int], gap: int, controls: int) -> bool:

@@ -22,10 +22,9 @@ if TYPE_CHECKING:
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Floats: TypeAlias = npt.NDArray[np.float32]
 
-# Plain integers, because the operators of IntFlag are slow Python methods.
-UNSEEN = int(Flag.HIDDEN | Flag.NOSCRIPT)
+UNSEEN = Flag.HIDDEN | Flag.NOSCRIPT
 """The flags of blocks that a reader does not see."""
-ELSEWHERE = int(Flag.NAV | Flag.FOOTER | Flag.FORM | Flag.DIALOG)
+ELSEWHERE = Flag.NAV | Flag.FOOTER | Flag.FORM | Flag.DIALOG
 """The flags of blocks that are around the content of a page."""
 SURE = 0.8
 """The model is sure of a block of at least this probability. No step takes it away."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import accumulate, compress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
@@ -250,6 +250,14 @@ class Page:
         while node >= 0 and tree.block_start[node] >= a and tree.block_end[node] <= b:
             node = int(tree.parent[node])
         return node
+
+    def within(self, nodes: Sequence[int]) -> Bools:
+        """Return for each of the n blocks whether it is inside one of the nodes, shape (n,)."""
+        change = np.zeros(len(self.blocks) + 1, dtype=np.int64)
+        np.add.at(change, self.tree.block_start[[*nodes]], 1)
+        np.add.at(change, self.tree.block_end[[*nodes]], -1)
+        inside: Bools = np.cumsum(change[:-1]) > 0
+        return inside
 
     def first_blocks(self, n: int) -> Page:
         """Return the page with only its first n blocks. The rest of the tree stays, with the owner :data:`NOBODY`."""

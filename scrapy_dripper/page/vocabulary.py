@@ -39,7 +39,7 @@ SITE_NAMES: Group = (
     *("sitetitle", "site-title", "site_title", "sitename", "site-name", "site_name", "sitelogo", "site-logo"),
     *("site_logo", "menu-title", "logo", "brand"),
 )
-"""Whole names of the name of a site, which is never the headline of a page."""
+"""Whole names of the name of a site, which is never the headline of a page. mdBook writes it on each."""
 
 BESIDE: Group = (
     *("ico", "icon", "icons", "logo", "logos", "avatar", "avatars", "badge", "badges", "emblem"),
