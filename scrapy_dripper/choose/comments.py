@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,10 +19,8 @@ from scrapy_dripper.structures import NEAR, NEARLY_ALL
 if TYPE_CHECKING:
     from scrapy_dripper.structures.posts import ThreadPost
 
-FORUM, ARTICLE = "forum", "article"
-"""The page type on which comments are the main content, and the one for which the model takes some threads."""
-LEAST_POSTS = 3
-"""The minimum number of elements with the name of a post on a page that is taken for an article."""
+FORUM = "forum"
+"""The page type on which posts are the main content."""
 DISCUSSIONS = frozenset({"discussionforumposting", "qapage"})
 """schema.org types of pages whose posts are content, in lower case."""
 
@@ -32,8 +31,6 @@ _is_comments = re.compile(
     re.I,
 ).search
 """Matches class names and ids of elements that hold comments."""
-_post = re.compile(r"[\s_-](?:posts?|comments?|messages?|repl(?:y|ies)|answers?)(?=$|[\s_\d-])")
-_digits = re.compile(r"\d{1,20}").sub
 _ROLE = "comment"
 _TYPES = frozenset({"comment", "usercomments"})
 
@@ -61,23 +58,16 @@ def _types(value: str) -> list[str]:
 
 
 def posts_of(scored: ScoredPage, main: Bools) -> list[ThreadPost]:
-    """Return the posts in the main content of a page whose content they are, or the comments that are kept on purpose.
+    """Return the posts in the main content of a thread, or the comments that are kept on purpose.
 
-    On other pages, what has a date and an author are the cards of a list. But the model takes some threads for
-    articles, whose posts are known by the names of their elements.
+    On other pages, what has a date and an author are the cards of a list.
     """
-    page = scored.page
-    is_thread = scored.page_type == FORUM or is_declared_thread(page)
-    is_named = not is_thread and scored.page_type == ARTICLE and _has_named_posts(scored, main)
-    keeps = page.config.comments == "keep"
-    if not (is_thread or is_named or keeps):
+    is_content = is_thread(scored)
+    if not is_content and scored.page.config.comments != "keep":
         return []
     from scrapy_dripper.structures.posts import thread_posts  # of few pages
 
-    posts = thread_posts(page, main, scored.post_marks) if is_thread or is_named else []
-    if is_thread or _are_content(page, main, posts):
-        return posts
-    return thread_posts(page, main & in_comments(page), scored.post_marks) if keeps else []
+    return thread_posts(scored.page, main if is_content else main & in_comments(scored.page), scored.post_marks)
 
 
 def with_replies(scored: ScoredPage, main: Bools) -> Bools:
@@ -87,7 +77,7 @@ def with_replies(scored: ScoredPage, main: Bools) -> Bools:
     leaves out short replies, and the last ones.
     """
     page, tree = scored.page, scored.page.tree
-    if not main.any() or not (scored.page_type == FORUM or is_declared_thread(page)):
+    if not main.any() or not is_thread(scored):
         return main
     from scrapy_dripper.structures.posts import thread_posts  # as in posts_of
 
@@ -121,33 +111,11 @@ def _part_of(tree: Tree, node: int, post: int) -> tuple[int, ...]:
     return tuple(way)
 
 
-def _are_content(page: Page, main: Bools, posts: list[ThreadPost]) -> bool:
-    """Return True if posts by several authors, nearly all with author and date, hold nearly all main text."""
-    known = [post.author for post in posts if post.author and post.date]
-    chars = np.concatenate([[0], np.cumsum(main * [len(text) for text in page.blocks.text])])
-    nodes = [post.node for post in posts]
-    held = (chars[page.tree.block_end[nodes]] - chars[page.tree.block_start[nodes]]).sum()
-    return len(set(known)) > 1 and min(len(known) / len(posts), held / chars[-1]) >= NEARLY_ALL
-
-
-def _has_named_posts(scored: ScoredPage, main: Bools) -> bool:
-    """Return True if several elements with main text and the same tag and class have the name of a post."""
-    tree = scored.page.tree
-    total = np.concatenate([[0], np.cumsum(main)])
-    kinds = Counter(
-        (tree.tag[i], _digits("", tree.nodes[i].get("class") or "")[:LONGEST_CLASS])
-        for i in scored.names.matching(_post)
-        if total[tree.block_end[i]] > total[tree.block_start[i]]
-    )
-    return max(kinds.values(), default=0) >= LEAST_POSTS
-
-
-def is_declared_thread(page: Page) -> bool:
-    """Return True if JSON-LD or microdata say that posts are the content; the model may take them for an article."""
-    if not DISCUSSIONS.isdisjoint(page.declared.types):
-        return True
-    declared = (page.tree.nodes[i].get("itemtype", "") for i in page.tree.typed)
-    return any(not DISCUSSIONS.isdisjoint(_types(value)) for value in declared)
+def is_thread(scored: ScoredPage) -> bool:
+    """Return True if posts are the content of a page, by its type, or because JSON-LD or microdata say so."""
+    page = scored.page
+    declared = chain(page.declared.types, *(_types(page.tree.nodes[i].get("itemtype", "")) for i in page.tree.typed))
+    return scored.page_type == FORUM or not DISCUSSIONS.isdisjoint(declared)
 
 
 COMMENT_PROBABILITY = 0.01
@@ -178,7 +146,7 @@ def comments_on(scored: ScoredPage, main: Bools) -> Bools:
     """
     inside = in_comments(scored.page)
     is_main = scored.page.config.comments != "keep" and _are_main(scored, main, inside)  # those were added
-    if scored.page_type == FORUM or is_declared_thread(scored.page) or is_main:
+    if is_thread(scored) or is_main:
         return np.zeros_like(inside)
     return _spoken(scored, inside)
 

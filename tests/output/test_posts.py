@@ -190,35 +190,19 @@ LD = '<script type="application/ld+json">{"@type": "%s"}</script>'
     ("page_type", "declared", "comments", "expected"),
     [
         ("forum", "", "auto", 3),
-        ("article", "", "auto", 3),  # by the names of their elements
+        ("article", "", "auto", 0),
         ("listing", "", "auto", 0),
         ("listing", "BlogPosting", "auto", 0),
         (None, "DiscussionForumPosting", "auto", 3),
         ("article", "QAPage", "auto", 3),
         ("article", "https://schema.org/DiscussionForumPosting", "auto", 3),
         ("listing", "", "keep", 3),
-        ("article", "", "drop", 3),  # as most of the main content
     ],
 )
 def test_where_there_are_posts(page_type: str | None, declared: str, comments: str, expected: int) -> None:
     thread = f"<main itemscope itemtype='{declared}'>{THREAD}</main>" if "/" in declared else LD % declared + THREAD
     found = extracted(Engine(page_type), f"<html><body>{thread}</body></html>", comments=comments)
     assert len({number for number, _, _ in speakers(found)} - {0}) == expected
-
-
-@pytest.mark.parametrize(
-    ("thread", "marked"),
-    [
-        (THREAD, True),
-        (THREAD.replace("class=comment", "class='card post-7 odd'"), True),
-        (THREAD.replace("class=comment", "class=card"), False),
-        (THREAD.replace("class=date", "class=date hidden"), False),
-        (THREAD.replace("Ben", "Ann").replace("Cat", "Ann"), False),  # texts of one author
-        (f"<p>{A} {B} {C}</p>{THREAD}", False),  # comments below an article
-    ],
-)
-def test_threads_that_are_taken_for_articles(thread: str, marked: bool) -> None:
-    assert (speakers(extracted(Engine("article"), thread)) != []) == marked
 
 
 def test_kept_comments_do_not_make_posts_of_cards() -> None:
