@@ -14,8 +14,7 @@ import numpy as np
 
 from scrapy_dripper.choose.scored import UNSEEN, Bools, ScoredPage
 from scrapy_dripper.page.page import Flag
-from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS
-from scrapy_dripper.page.vocabulary import CLONES, FOR_SCREENS, PUT_AWAY, SCREENS, SHOWING, UNFOLDING, either, found_in
+from scrapy_dripper.page.vocabulary import CLONES, FOR_SCREENS, PUT_AWAY, SCREENS, SHOWING, either, found_in
 from scrapy_dripper.structures import NEAR
 
 SHORTEST_COPY = 20
@@ -23,9 +22,6 @@ SHORTEST_COPY = 20
 SHARED_TEXT = 0.6
 """Minimum share of the text of a copy that also occurs elsewhere."""
 
-_CELLS = frozenset((TAGS["td"], TAGS["th"]))
-
-_unfolds = re.compile(rf"(?:^|[\s_-])tab|{either(UNFOLDING)}", re.I).search
 _size, _show = (rf"(?:{either(group)})" for group in (SCREENS, SHOWING))
 _copied = re.compile(
     rf"[\s_-](?:{_show}[-_:]+(?:[a-z]+[-_:]+)?{_size}|{_size}[-_:]+(?:[a-z]+[-_:]+)?{_show}"
@@ -87,14 +83,10 @@ def _copies(scored: ScoredPage, main: Bools) -> Iterator[tuple[int, int]]:
 def _may_be_copies(scored: ScoredPage) -> list[int]:
     """Return the elements that may be copies, by their class or because they are hidden, in document order.
 
-    Ids do not count, because they describe the content. Cells are hidden together with their column, which is not
-    repeated, and what a script unfolds (tabs, accordions) has its own place on the page.
+    Ids do not count, because they describe the content. Panels of tabs have their own place on the page.
     """
     tree = scored.page.tree
     named = (i for i in scored.names.matching(_copied) if found_in(tree.nodes[i].get("class") or "", _copied))
     unseen = tree.flags & UNSEEN != 0
     outermost = np.flatnonzero(unseen & ~unseen[np.maximum(tree.parent, 0)]).tolist()
-    hidden = (
-        i for i in outermost if tree.nodes[i].get("role") != "tabpanel" and not _unfolds(tree.names[i][:LONGEST_CLASS])
-    )
-    return sorted(i for i in {*named, *hidden} if tree.tag[i] not in _CELLS)
+    return sorted({*named, *(i for i in outermost if tree.nodes[i].get("role") != "tabpanel")})

@@ -145,7 +145,6 @@ def _keep_whole(tree: Tree, nodes: Bools, main: Bools) -> None:
 
 _CAPTIONS = 2
 """Maximum number of blocks beside an image, such as captions, if it is to belong to the text around it."""
-_LONGEST_CAPTION = 600
 _LEAD_BLOCKS, _SMALLEST = 3, 120
 """Most main blocks above a lead picture, and most blocks between; and its least width and height in pixels."""
 _CONTROLS = 5
@@ -197,7 +196,7 @@ def _belongs(page: Page, main: Bools, total: list[int], node: int, around: int, 
     It leads the text, with only a byline or a caption between them; or all text of its element is main, or the main
     text beside it and not the other text; or it is a figure with its caption, between main texts or at their end.
     """
-    tree, texts, n = page.tree, page.blocks.text, len(main)
+    tree, n = page.tree, len(main)
     gap, a, b = block_behind(int(tree.self_owner[node])), int(tree.block_start[around]), int(tree.block_end[around])
     if leads and not _is_beside(tree.names[around]) and _is_picture(tree.nodes[node]):
         return True
@@ -206,7 +205,7 @@ def _belongs(page: Page, main: Bools, total: list[int], node: int, around: int, 
     before, behind = a <= gap - 1 < b, a <= gap < b
     if 0 < gap < n and before != behind and main[gap - 1 if before else gap]:
         return True
-    if b - a > _CAPTIONS or any(len(text) > _LONGEST_CAPTION for text in texts[a:b]):
+    if b - a > _CAPTIONS:
         return False
     if a > 0 and b < n and main[a - 1] and main[b] and total[b] == total[a]:
         return not (page.blocks.links[a:b].any() or _is_beside(tree.names[around]))
@@ -220,7 +219,7 @@ def _ends_text(tree: Tree, around: int, main: Bools) -> bool:
 
 
 def _leads(page: Page, main: Bools, total: list[int], gap: int, controls: int) -> bool:
-    """Return True for a gap near the beginning of the main content, with main blocks a few short blocks away."""
+    """Return True for a gap near the beginning of the main content, with main blocks a few blocks away."""
     if not 0 < total[min(gap, len(main))] <= _LEAD_BLOCKS:
         return False
     first = next((k for k in range(gap - 1, max(-1, gap - 2 - _LEAD_BLOCKS - controls), -1) if main[k]), -1)
@@ -228,7 +227,7 @@ def _leads(page: Page, main: Bools, total: list[int], gap: int, controls: int) -
     if first < 0 or last < 0 or page.blocks.links[gap:last].any():
         return False
     lines = sum(not _is_control(page, k) for k in range(first + 1, gap)) if controls else gap - 1 - first
-    return lines <= _LEAD_BLOCKS and all(len(text) <= _LONGEST_CAPTION for text in page.blocks.text[first + 1 : last])
+    return lines <= _LEAD_BLOCKS
 
 
 def _is_control(page: Page, block: int) -> bool:
