@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scrapy_dripper.choose.scored import ELSEWHERE, LIKELY, LONGEST_LINE, UNSEEN, Bools, ScoredPage
+from scrapy_dripper.declared.elements import names_site
 from scrapy_dripper.declared.names import LINE, Match
 from scrapy_dripper.declared.schema_org import tokens
 from scrapy_dripper.page.page import Flag, Page
@@ -24,7 +25,6 @@ from scrapy_dripper.page.vocabulary import (
     CURRENCIES,
     ENERGY_LABELS,
     REPLIES,
-    SITE_NAMES,
     STANDFIRSTS,
     TIME_LABELS,
     either,
@@ -50,7 +50,6 @@ _UNSEEN = Flag.FOOTER | Flag.DIALOG | Flag.HIDDEN
 _ELSEWHERE = Flag.NAV | Flag.ASIDE
 _LISTED = Flag.LIST | Flag.LINK | Flag.BUTTON | Flag.FORM
 _H1 = TAGS["h1"]
-_site_class = re.compile(rf"(?:^|[\s_-])(?:{either(SITE_NAMES)})(?=[\s_-]|$)", re.I).search
 _standfirst = re.compile(rf"[\s_-](?:{either(STANDFIRSTS)})(?=[\s_-]|$)").search
 _ends_sentence = re.compile(r"[.!?…。！？][\"”»“’」』]?\Z").search
 
@@ -158,8 +157,8 @@ def headline(page: Page, main: Bools) -> int | None:
     body = next((i for i in numbers if not flags[i] & _HEADING and len(tokens(texts[i])) >= BODY_WORDS), numbers[-1])
     # Ignore flags that the text itself has, for example because of an unclosed <nav>.
     unseen, elsewhere = _UNSEEN & ~flags[body], _ELSEWHERE & ~flags[body]
-    tags = page.tree.tag[page.blocks.context].tolist()
-    classes = [page.tree.names[node][:LONGEST_CLASS] for node in page.blocks.context.tolist()]
+    contexts = page.blocks.context.tolist()
+    tags = page.tree.tag[contexts].tolist()
     line = tokens(page.headline or "") if page.declared.name.reason == LINE else None
     headings: list[Candidate] = []
     plain: int | None = None
@@ -174,7 +173,7 @@ def headline(page: Page, main: Bools) -> int | None:
         if not flags[i] & _HEADING:
             if not aside and (words == line or names.is_line(words)) and not flags[i] & _LISTED:
                 plain = i
-        elif words and not (names.is_other(words) or names.ends(words) or _site_class(classes[i])):
+        elif words and not (names.is_other(words) or names.ends(words) or names_site(page.tree.names[contexts[i]])):
             match = names.match(words, h1=h1)
             if not aside or (h1 and match is Match.ALL):
                 headings.append(Candidate(i, words, match, is_h1=h1 and not aside))

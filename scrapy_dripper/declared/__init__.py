@@ -23,6 +23,7 @@ from scrapy_dripper.declared.elements import (
     MOST_ELEMENTS,
     MOST_VALUES,
     heading_text,
+    names_site,
     without_signs,
 )
 from scrapy_dripper.declared.names import Name, Names, leads_up, name_of
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+_counter = re.compile(r"\(\d{1,3}\+?\)\s{1,3}(?=\S)").match
+"""Matches the number of unread messages, which sites put before the title."""
 _TAGS = ("base", "meta", "link", "script", "title", "h1", "h2")
 
 # Names of meta elements, in lower case: those of news sites and publishers first, those that any page may have last.
@@ -126,7 +129,9 @@ class Declared:
         try:
             texts = () if self.body is None else self.body.itertext()
             lines = (" ".join(text.split()) for text in texts if len(text) <= 2 * LONGEST_TITLE)
-            return name_of(self.names, map(heading_text, self.subheadings), lines)
+            marked = [one for one in self.subheadings if "headline" in (one.get("itemprop") or "").split()]
+            headline = heading_text(marked[0]) if len(marked) == 1 else ""  # several are those of teasers
+            return name_of(self.names, map(heading_text, self.subheadings), lines, headline)
         except Exception:  # a page must not fail because of its title
             logger.debug("no title of %(url)s", {"url": self.url}, exc_info=True)
             return Name()
@@ -211,6 +216,8 @@ def read_declared(root: HtmlElement, url: str = "") -> Declared:
         elif tag == "title":
             if not title and element.getparent().tag in ("head", "body", "html"):  # an icon can have a title, too
                 title = " ".join("".join(element.itertext()).split())
+                counted = _counter(title)
+                title = title[counted.end() :] if counted else title
         elif len(headings[tag]) < MOST_ELEMENTS and next(element.iterancestors(tag), None) is None:
             headings[tag].append(element)  # in another one, it would be read with each one around it
     found = Declared(
@@ -233,7 +240,11 @@ def read_declared(root: HtmlElement, url: str = "") -> Declared:
 
 
 def _leads_up(heading: HtmlElement, url: str) -> int:
-    """Return where the link of a heading leads. A heading that leads up names the site, or a part of it."""
+    """Return where the link of a heading leads. A heading that leads up names the site, or a part of it, and so may one
+    whose class says so.
+    """
+    if names_site(heading.get("class") or ""):
+        return 2
     link = next(chain(heading.iter("a"), islice(heading.iterancestors("a"), 1)), None)
     return 0 if link is None else leads_up(link.get("href") or "", url)
 

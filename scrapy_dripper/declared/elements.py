@@ -55,6 +55,8 @@ _sign_class = re.compile(
     r"\b(?:editsection|headerlink|permalink|(?:header|heading|hash)-?(?:anchor|link))\b", re.I
 ).search
 
+_site_class = re.compile(r"(?:^|[\s_-])(?:site[-_]?(?:title|name|logo)|menu-title|logo|brand)(?=[\s_-]|$)", re.I).search
+
 
 def text_of(element: HtmlElement, most: int = 1_000) -> str:
     """Return about the first ``most`` characters of the text in an element, without scripts and styles.
@@ -70,6 +72,11 @@ def heading_text(heading: HtmlElement) -> str:
     Signs that link to the heading or to its editor are left out, unless there is nothing else.
     """
     return without_signs(_text(heading, 1_000, apart=False, signs=False)) or _text(heading, 1_000, apart=False)
+
+
+def names_site(name: str) -> bool:
+    """Return True if the class of a heading says that it is the name of the site, which mdBook writes on each page."""
+    return _site_class(name[:LONGEST_NAME]) is not None
 
 
 def without_signs(text: str) -> str:

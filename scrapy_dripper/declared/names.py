@@ -185,25 +185,31 @@ class Names:
         return name.strip(_around)
 
 
-def name_of(names: Names, subheadings: Iterable[str], lines: Iterable[str]) -> Name:
+def name_of(names: Names, subheadings: Iterable[str], lines: Iterable[str], headline: str = "") -> Name:
     """Return the name of a page: the heading that fits best to the names that the page gives itself, or else one of
-    these names, or the one of its lines that is most of it.
+    these names, or the one of its lines that is most of it. ``headline`` is the heading below the first level that is
+    marked as one.
     """
     own = [(text, words) for text, words in names.headings if not names.is_other(words)]
     fitting = [(fit, -i) for i, (_, words) in enumerate(own) if (fit := names.fit(words)) >= SHARED]
-    best, said = own[-max(fitting)[1]] if fitting else ("", [])
+    fit, first = max(fitting, default=(0.0, 0))
+    best, said = own[-first] if fitting else ("", [])
+    may_be_site = not best or _joined(said) == names.ending  # above the heading of the page
     bare = next(filter(None, map(names.without_site, names.texts)), "")
-    if not best or _joined(said) == names.ending:  # which may name the site, above the heading of the page
-        parts = {*map(_joined, names.words)} - {_joined(said)}
+    # "Chapter 3" may be above the name of the chapter.
+    if may_be_site or (fit < SHARED_WORDS and names.match(said, h1=True) is not Match.ALL):
+        parts = {*map(_joined, names.words)} - {_joined(said), names.ending if best else ""}
         for text in subheadings:
             words = tokens(text)
             if _joined(words) in parts and not names.is_site(words):
                 return Name(text, "the <h2> that is a name of the page, or a part of one")
-        line = next((line for line in lines if line in bare and names.is_most(line)), "")
+        line = next((line for line in lines if line in bare and names.is_most(line)), "") if may_be_site else ""
         if line:
             return Name(line, LINE)
     if best:
         return Name(best, "the <h1> that fits best to the names that the page gives itself")
+    if len(own) == 1 and headline:
+        return Name(headline, "the only <h2> that is marked as the headline")
     if len(own) == 1 and (len(names.headings) == 1 or not names.texts):
         return Name(own[0][0], ONLY_HEADING)
     if bare:

@@ -35,12 +35,6 @@ BOILERPLATE: Group = (
 )
 """Whole names of menus, and of what is around the content of each page of a site."""
 
-SITE_NAMES: Group = (
-    *("sitetitle", "site-title", "site_title", "sitename", "site-name", "site_name", "sitelogo", "site-logo"),
-    *("site_logo", "menu-title", "logo", "brand"),
-)
-"""Whole names of the name of a site, which is never the headline of a page. mdBook writes it on each."""
-
 BESIDE: Group = (
     *("ico", "icon", "icons", "logo", "logos", "avatar", "avatars", "badge", "badges", "emblem"),
     *("share", "sharing", "social", "sponsor", "sponsors", "sponsored", "ad", "ads", r"advert\w*", "banner"),

@@ -160,6 +160,13 @@ SPRING = "Tides rise in a new spring"
         ('<h1><a href="..">Tides</a></h1>', "Tides · The Sand", "Tides"),  # a chapter of a book
         ('<h1><a href="#tides">Tides</a></h1>', "The Sand - Tides", "Tides"),
         ('<h1><a href="https://example.com/">Tides</a></h1>', "Tides", "Tides"),
+        ("<h1 class=site-logo>Coast</h1>", "(3) Tides 2026 - Coast", "Tides 2026"),  # and three unread messages
+        ("<h1>Coast</h1>", "(99+) Tides", "Coast"),
+        ("<h1 class=brand-name>Tides</h1>", "Tides - Coast", "Tides"),
+        ("<h1>Coast</h1><h2 itemprop=headline>Tides</h2>", "", "Tides"),
+        ("<h1>Coast</h1>" + 2 * "<h2 itemprop=headline>Tides</h2>", "", "Coast"),  # a list of articles
+        ("<h1>Tides</h1><h2 itemprop=headline>Spring tides</h2>", "Tides - Coast", "Tides"),  # which has one
+        ("<h1>Chapter 3</h1><h2>Why tides turn</h2>", "Chapter 3 of 12 :: Why tides turn :: Sand", "Why tides turn"),
         # A lone <title> may say it in other words; where the data agrees with it, the <h1> is a logo or a slogan.
         ("<h1>The sea</h1>", "Tides", "The sea"),
         ('<meta property="og:title" content="Tides"><h1>Coast</h1>', "Tides", "Tides"),
