@@ -312,6 +312,7 @@ class _Lines:
 
     def __init__(self, root: _Element, preformatted: bool) -> None:
         self._root = root
+        self._preformatted = preformatted
         self._pieces: list[str] = []
         self._written = 0
         self._open = False  # True if the line is not empty
@@ -359,7 +360,8 @@ class _Lines:
         text = node.text
         if text and not (text.isspace() and (node.tag in _FRAMES or (len(node) and self._is_line(node[0])))):
             is_number = not self._open and node.tag == "span" and not len(node) and _digits_only(text)
-            self._write(text + _AFTER_NUMBER if is_number and not _number_token(node.get("class") or "") else text)
+            is_apart = is_number and not _number_token(node.get("class") or "")
+            self._write(text + _AFTER_NUMBER if is_apart else self._without_breaks(text, None if len(node) else node))
 
     def _leave(self, node: _Element) -> None:
         if not self._is_line(node):
@@ -376,7 +378,21 @@ class _Lines:
             parent = node.getparent()
             if self._is_line(node) or (parent is not None and parent.tag in _FRAMES):
                 return
-        self._write(tail)
+        self._write(self._without_breaks(tail, node.getparent() if node.getnext() is None else None))
+
+    def _without_breaks(self, text: str, ends: _Element | None) -> str:
+        """Return a text without line breaks of the source behind the first tag of a line, and before the last one of
+        a line that it ends. Without a ``<pre>``, they are no part of the code.
+        """
+        if self._preformatted or not self._lines or "\n" not in text:
+            return text
+        if self._lines[-1][0] == self._written:
+            inner = text.lstrip()
+            text = text[: len(text) - len(inner)].rpartition("\n")[2] + inner if inner else ""
+        if ends is not None and self._is_line(ends):
+            inner = text.rstrip()
+            text = inner if "\n" in text[len(inner) :] else text
+        return text
 
     def _write(self, text: str) -> None:
         if text:
