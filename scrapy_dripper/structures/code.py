@@ -57,7 +57,7 @@ class Highlighter(NamedTuple):
 HIGHLIGHTERS = {
     "Chroma": Highlighter(line="line", table="lntable", number="ln lnt"),
     "CodeMirror": Highlighter(
-        box="codemirror codemirror-code codemirror-lines cm-editor cm-content",
+        box="codemirror codemirror-code codemirror-lines cm-editor",
         line="codemirror-line cm-line", tool="codemirror-gutters",
     ),
     "Crayon": Highlighter(
