@@ -52,6 +52,7 @@ from scrapy_dripper.structures.images import (
     PLAYER_TAGS,
     caption_of,
     emoji,
+    has_place,
     holds_blocks,
     image,
     is_button,
@@ -387,7 +388,7 @@ def image_tag(reader: Reader, element: etree._Element) -> Leave:
         character = character or " ".join((element.get("alt") or "").split())  # a check mark or a cross
     if character:
         reader.line.text(character)
-    elif picture is not None:
+    elif picture is not None and (picture.alt or has_place(element) or reader.is_rare(picture.src)):
         reader.line.image(picture, same_image)
     return skip
 

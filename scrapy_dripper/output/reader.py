@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -55,6 +56,8 @@ from scrapy_dripper.structures.items import (
     trimmed,
 )
 
+MOST_COPIES = 2
+"""Maximum number of times that a page shows an image without a description, unless it is an ornament."""
 MAX_NESTING = 12
 """Maximum nesting of formats, of tables, and of lists, quotes and figures. Of deeper ones, only the content is kept."""
 
@@ -454,6 +457,7 @@ class Reader:
         """Footnotes that were written in place of their marks."""
         self.captions: dict[etree._Element, int] = {}
         """Captions that were read with their figures, to be skipped, and the index of the figure's item after each."""
+        self._pictures: Counter[str] = Counter()
         self.loose = False
         """True after an element that style sheets set apart from its neighbours."""
         self.frame = Frame(self.new_line(), [])
@@ -469,6 +473,13 @@ class Reader:
     def items(self) -> list[Item]:
         """The items so far, of the innermost element that collects its own."""
         return self.frame.items
+
+    def is_rare(self, src: str) -> bool:
+        """Return True for an image the first :data:`MOST_COPIES` times that it is asked for. Without a description, one
+        that a page shows more often is an ornament, such as a bullet or a star.
+        """
+        self._pictures[src] += 1
+        return self._pictures[src] <= MOST_COPIES
 
     def push(self, frame: Frame) -> None:
         """Continue with another state until :meth:`pop`."""

@@ -64,7 +64,8 @@ _template = re.compile(r"[\[{]|\$\{|<%|%7B%7B", re.I).match
 _placeholder_file = re.compile(
     r"(?:(?:blank|spacer|placeholder|lazy|lazy-?load(?:ing)?|loading|(?:pre|ajax-?)loader|transparent|dummy|1x1|1px)"
     r"(?:[-_.](?:\d+(?:x\d+)?|(?=\d*[a-f])[0-9a-f]{8,}|image|img|pixel|square|default|bg|gif))*\.(?:gif|png|svg|webp|jpe?g)"
-    r"|(?:(?:space|pixel|trans|clear|empty|gr[ae]y|white|dot|null|none|loader|spinner)\d*|[a-z])\.(?:gif|svg))",
+    r"|(?:(?:space|pixel|trans|clear|empty|gr[ae]y|white|dot|null|none|loader|spinner)\d*|[a-z])\.(?:gif|svg)"
+    r"|(?:space|pixel|trans|clear|empty)\d*\.png|:0|false|null|none|undefined)",  # the last ones are written by scripts
     re.I,
 ).fullmatch
 _image_file = re.compile(r"(?=\S*\Z)[^\s{}\"<>]+?\.(?:jpe?g|png|gif|webp|avif)(?:[?#]\S*)?", re.I).fullmatch
@@ -156,9 +157,12 @@ def _is_decoration(element: etree._Element, img: dict[str, str], address: str, a
         )
     if _icon_length(img.get("width", "")) and _icon_length(img.get("height", "")):
         return True
-    # A check mark may be all that a cell says.
-    has_place = any(around.tag in ("figure", "td", "th") for around in islice(element.iterancestors(), 3))
-    return not (has_place or img.get("title")) and _is_ornament(path.rpartition("/")[2])
+    return not (has_place(element) or img.get("title")) and _is_ornament(path.rpartition("/")[2])
+
+
+def has_place(element: etree._Element) -> bool:
+    """Return True for an image in a figure, or in a cell, of which a check mark may be all that it says."""
+    return any(around.tag in ("figure", "td", "th") for around in islice(element.iterancestors(), 3))
 
 
 def _is_ornament(file: str) -> bool:

@@ -83,7 +83,7 @@ def test_only_some_types() -> None:
 def test_only_some_types_within_links_notes_and_tables() -> None:
     """A link without its image keeps its text. An image alone leaves nothing."""
     html = "<p>a <a href=/l><img src=i.png> b</a></p><p><a href=/l><img src=i.png></a></p>"
-    html += "<p>m<sup><a href=#fn1>1</a></sup></p><ol><li id=fn1>n <img src=i.png></ol>"
+    html += "<p>m<sup><a href=#fn1>1</a></sup></p><ol><li id=fn1>n <img src=n.png></ol>"
     html += "<table><tr><th>o<th><img src=i.png><tr><td>p<td><img src=i.png> q</table>"
     kept = only(items(html), ("paragraph", "footnotes", "table"))
     assert [item.type for item in kept] == ["paragraph", "paragraph", "footnotes", "table"]
