@@ -35,6 +35,8 @@ BODY_WORDS = 10
 """Minimum number of words in a main block that is body text, as opposed to a date, a name or a label."""
 PLAIN_WORDS = 5
 """Minimum number of words in a headline without heading markup, and in a standfirst."""
+SUBLINE_WORDS = 7
+"""Minimum number of words in a heading between the headline and the text that is a sentence."""
 LEAD_PROBABILITY = 0.4
 """Minimum probability for a sentence between the headline and the text to be main."""
 LEAD_BLOCKS = 4
@@ -96,10 +98,9 @@ def _lead(scored: ScoredPage, main: Bools, found: int) -> list[int]:
             (is_heading and letters in subtitles)
             or (size >= PLAIN_WORDS and (_is_named_so(page, i) or _is_one_of(letters, descriptions)))
             or (
-                size >= BODY_WORDS
-                and not is_heading
-                and scored.probabilities[i] >= LEAD_PROBABILITY
-                and _ends_sentence(texts[i].rstrip()[-2:])
+                scored.probabilities[i] >= LEAD_PROBABILITY
+                and size >= (SUBLINE_WORDS if is_heading else BODY_WORDS)
+                and (letters != name if is_heading else _ends_sentence(texts[i].rstrip()[-2:]))
             )
         ):
             lead.setdefault(letters, i)

@@ -109,6 +109,8 @@ def test_the_heading_that_names_the_content(title: str, body: str, expected: str
         ("<p>The bees of a hive do not sleep in winter, they shiver.</p>", 0.5, True),
         ("<p>“The bees of a hive do not sleep in winter, they shiver.”</p>", 0.5, True),
         ("<p>The bees of a hive do not sleep in winter, they shiver.</p>", 0.3, False),
+        ("<h2>The bees of a hive do not sleep in winter</h2>", 0.5, True),
+        ("<h2>What they do in winter</h2>", 0.5, False),
         ("<p>They do not sleep.</p>", 0.5, False),
         ("<p>By a keeper of bees and a beekeeper, both of them of the hive</p>", 0.5, False),
         ("<ul><li>The bees of a hive do not sleep in winter, they shiver.</li></ul>", 0.5, False),
