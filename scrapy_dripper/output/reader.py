@@ -56,8 +56,9 @@ from scrapy_dripper.structures.items import (
     trimmed,
 )
 
-MOST_COPIES = 2
-"""Maximum number of times that a page shows an image without a description, unless it is an ornament."""
+MOST_COPIES = 4
+"""Maximum number of times that a page has an image without a description, unless it is an ornament. Two of them may be
+copies for pages without scripts."""
 MAX_NESTING = 12
 """Maximum nesting of formats, of tables, and of lists, quotes and figures. Of deeper ones, only the content is kept."""
 
