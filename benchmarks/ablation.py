@@ -126,7 +126,7 @@ def _evidence(row: str, store: Path) -> Scores:
     folds, _ = splits(list(samples.values()), known, 3)
     quick = {"num_iterations": 150, "learning_rate": 0.1}
     teacher = {"num_iterations": 50, "learning_rate": 0.15}
-    with patch.dict(fit.TREES, quick), patch.dict(fit.TEACHER, teacher), patch.object(fit, "CONTEXT_SEEDS", 1):
+    with patch.dict(fit.TREES, quick), patch.dict(fit.TEACHER, teacher):
         stack = fit.fit_stack(known, folds, Split(folds[0].seen, ()), networks=0, seed=seed, jobs=1)
     rule, found = DecisionRule(), Scores()
     for fold, fitted in zip(folds, stack.folds, strict=True):

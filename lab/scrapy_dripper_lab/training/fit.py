@@ -37,8 +37,6 @@ Floats = npt.NDArray[np.float32]
 
 NETWORK_SHARE = 0.5
 """Weight of the networks in the first stage. The rest is that of the trees."""
-CONTEXT_SEEDS = 3
-"""Number of boosters in the second stage."""
 OTHER_CUTS, OTHER_WEIGHT = (0.25, 0.7), 0.25
 """Cuts of the probabilities for further answers from which the quality stage learns, and the weight of each of them."""
 CONTEXT_SHARE = 0.85
@@ -145,7 +143,7 @@ class Fitted:
 
     stage: FirstStage
     types: lightgbm.Booster
-    context: tuple[lightgbm.Booster, ...]
+    context: lightgbm.Booster
     calibration: Calibration
     quality: lightgbm.Booster
 
@@ -226,26 +224,23 @@ def _f1(e: Example, main: npt.NDArray[np.bool_]) -> float:
 
 def fit_context(
     examples: Sequence[Example], probabilities: Mapping[str, Floats], types: Mapping[str, Floats], seed: int = 0
-) -> tuple[lightgbm.Booster, ...]:
+) -> lightgbm.Booster:
     """Fit the second stage. Probabilities and types, by example id, are those of stages that have not seen the
     example."""
     data = lightgbm.Dataset(
         np.concatenate([context(e.features, probabilities[e.id], types[e.id]).matrix() for e in examples]),
         np.concatenate([e.main for e in examples]),
         weight=np.concatenate([e.weight for e in examples]),
-        free_raw_data=False,
-        params={"max_bin": CONTEXT["max_bin"]},
     )
-    seeds = range(seed * CONTEXT_SEEDS, (seed + 1) * CONTEXT_SEEDS)
-    return tuple(lightgbm.train({**CONTEXT, "seed": one}, data) for one in seeds)
+    return lightgbm.train({**CONTEXT, "seed": seed}, data)
 
 
 def predict(
-    boosters: Sequence[lightgbm.Booster], example: Example, probabilities: Floats, types: Floats
+    booster: lightgbm.Booster, example: Example, probabilities: Floats, types: Floats
 ) -> npt.NDArray[np.float64]:
     """Return the mean of the probabilities of both stages, before calibration."""
     matrix = context(example.features, probabilities, types).matrix()
-    second = np.mean([b.predict(matrix, num_threads=1) for b in boosters], axis=0)
+    second = np.asarray(booster.predict(matrix, num_threads=1))
     mean: npt.NDArray[np.float64] = CONTEXT_SHARE * second + (1 - CONTEXT_SHARE) * probabilities
     return mean
 
@@ -312,8 +307,8 @@ def fit_stack(
     }
     contexts = [fit_context(some, first, types, seed) for some in others]
     second: dict[str, npt.NDArray[np.float64]] = {
-        name: predict(boosters, examples[name], first[name], types[name])
-        for split, boosters in zip(folds, contexts, strict=False)
+        name: predict(booster, examples[name], first[name], types[name])
+        for split, booster in zip(folds, contexts, strict=False)
         for name in split.held
     }
     lines = [fit_calibration(some, second) for some in others]

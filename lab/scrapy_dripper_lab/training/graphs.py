@@ -214,18 +214,15 @@ def quality_graph(trees: lightgbm.Booster, features: int) -> bytes:
     return g.model(features, "quality")
 
 
-def context_graph(
-    trees: Sequence[lightgbm.Booster], share: float, calibration: Calibration, names: Sequence[str]
-) -> bytes:
+def context_graph(trees: lightgbm.Booster, share: float, calibration: Calibration, names: Sequence[str]) -> bytes:
     """Return the second stage, averaged with the first one and calibrated. ``share`` is its weight, 0 to 1.
 
     ``names`` are the names of its features. The feature ``p`` is the probability of the first stage.
     """
     g = _Graph()
     first = g.add("Gather", "features", g.weight(names.index("p"), np.int64), axis=1)
-    second = [g.add("Sigmoid", g.boosted(booster, "features", len(names))) for booster in trees]
-    parts = [g.add("Mul", part, g.weight(share / len(trees))) for part in second]
-    mean = g.add("Sum", *parts, g.add("Mul", first, g.weight(1 - share)))
+    second = g.add("Sigmoid", g.boosted(trees, "features", len(names)))
+    mean = g.add("Add", g.add("Mul", second, g.weight(share)), g.add("Mul", first, g.weight(1 - share)))
     edge = calibration.edge
     p = g.add("Clip", mean, g.weight(edge), g.weight(1 - edge))
     odds = g.add("Log", g.add("Div", p, g.add("Sub", g.weight(1.0), p)))
