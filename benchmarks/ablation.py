@@ -1,11 +1,11 @@
 """What the evidence and the steps of the tagger are worth, in folds grouped by host.
 
 ``evidence`` trains without declared facts, without roots and so on. Each row takes ten minutes instead of an hour,
-because the recipe is that of ``make train`` with half of the trees, one booster in the second stage, no networks and
-three folds. It decides block by block, without steps. A row with another seed shows how much of a difference is chance.
+because the recipe is that of ``make train`` without a network, in three folds. It decides block by block, without
+steps. A row with another seed shows how much of a difference is chance.
 
 ``steps`` labels each page without one of the steps of ``choose``, with the complete model of its fold, which ``make
-train ARGS='--fold-models DIR'`` writes. ``graphs`` labels each page with parts of these models: a single network,
+train ARGS='--fold-models DIR'`` writes. ``graphs`` labels each page with parts of these models: the network alone,
 trees alone, the first stage alone. Each part is calibrated anew, on the pages of its own fold, which favours it a
 little.
 
@@ -124,10 +124,9 @@ def _evidence(row: str, store: Path) -> Scores:
     examples = change(examples)
     known = {name: one for name, one in examples.items() if samples[name].learn and one.weight.any()}
     folds, _ = splits(list(samples.values()), known, 3)
-    quick = {"num_iterations": 150, "learning_rate": 0.1}
     teacher = {"num_iterations": 50, "learning_rate": 0.15}
-    with patch.dict(fit.TREES, quick), patch.dict(fit.TEACHER, teacher):
-        stack = fit.fit_stack(known, folds, Split(folds[0].seen, ()), networks=0, seed=seed, jobs=1)
+    with patch.dict(fit.TEACHER, teacher):
+        stack = fit.fit_stack(known, folds, Split(folds[0].seen, ()), seed=seed, jobs=1, network=False)
     rule, found = DecisionRule(), Scores()
     for fold, fitted in zip(folds, stack.folds, strict=True):
         for name in fold.measured:
@@ -166,14 +165,8 @@ def without_steps(samples: Sequence[AnnotatedPage], folder: Path) -> dict[str, S
 
 
 # ---------------------------------------------------------------------- graphs
-WEIGHTS: Mapping[str, tuple[float, float, float]] = {
-    "one network": (0, 1, 0),
-    "two networks": (0, 0.5, 0.5),
-    "trees": (1, 0, 0),
-    "trees, one network": (0.5, 0.5, 0),
-    "first stage": (0.5, 0.25, 0.25),
-}
-"""The weights of the trees and of the networks in each row without the second stage."""
+WEIGHTS: Mapping[str, tuple[float, float]] = {"network": (0, 1), "trees": (1, 0), "first stage": (0.5, 0.5)}
+"""The weights of the trees and of the network in each row without the second stage."""
 
 
 def parts_of_graphs(samples: Sequence[AnnotatedPage], folder: Path) -> dict[str, Scores]:
@@ -221,7 +214,7 @@ def _pages(samples: Sequence[AnnotatedPage]) -> Iterator[tuple[AnnotatedPage, Pa
 
 
 def _with_parts(path: Path) -> onnxruntime.InferenceSession:
-    """Return the session of a first stage whose outputs are those of its trees and networks."""
+    """Return the session of a first stage whose outputs are those of its trees and its network."""
     model = onnx.load(str(path))
     made = {name: node for node in model.graph.node for name in node.output}
     weighted = made[made[model.graph.output[0].name].input[0]].input  # of the sum, which is clipped

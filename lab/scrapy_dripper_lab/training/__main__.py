@@ -28,9 +28,6 @@ from scrapy_dripper_lab.training.augment import make_copies
 if TYPE_CHECKING:
     from scrapy_dripper_lab.training.measure import Measured
 
-NETWORKS = 2
-"""Number of networks in a model, each with a different seed."""
-
 FOLDS, CARD = "folds.json", "README.md"
 """Names of the files with the fold of each page and with the card of a model."""
 LIBRARIES = ("lightgbm", "lxml", "numpy", "onnx", "onnxmltools", "onnxruntime", "trafilatura")
@@ -71,12 +68,12 @@ def parser() -> argparse.ArgumentParser:
         "--folds", type=int, default=5, help="folds of the second stage and of the measurement (default: %(default)s)"
     )
     top.add_argument("--no-measure", action="store_true", help="skip the measurement; the model stays the same")
-    top.add_argument("--seed", type=int, default=0, help="seed of the trees and networks (default: %(default)s)")
+    top.add_argument("--seed", type=int, default=0, help="seed of the trees and of the network (default: %(default)s)")
     top.add_argument(
-        "--networks",
-        type=int,
-        default=NETWORKS,
-        help="number of networks in addition to the trees; they need torch (default: %(default)s)",
+        "--network",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="fit a network beside the trees of the first stage, which needs torch",
     )
     top.add_argument("--jobs", type=int, default=2, help="number of processes (default: %(default)s)")
     top.add_argument(
@@ -105,7 +102,7 @@ def main(argv: list[str] | None = None) -> int:
             import lightgbm  # noqa: F401
             import onnxmltools  # noqa: F401
 
-            if arguments.networks:
+            if arguments.network:
                 import torch  # noqa: F401
         (measure_again if arguments.measure_again else train)(arguments)
     except UsageError as error:
@@ -149,7 +146,7 @@ def train(arguments: argparse.Namespace) -> None:
         f"{len(learnt)} pages to train on and {len(copies)} copies, {blocks:,} blocks, {len(names)} features",
         flush=True,
     )
-    stack = fit_stack(examples, folds, whole, networks=arguments.networks, seed=arguments.seed, jobs=arguments.jobs)
+    stack = fit_stack(examples, folds, whole, seed=arguments.seed, jobs=arguments.jobs, network=arguments.network)
 
     fold_of = {name: k for k, split in enumerate(folds) for name in split.measured}
     measured: Measured | None = None
@@ -161,7 +158,7 @@ def train(arguments: argparse.Namespace) -> None:
         if not arguments.no_measure:
             measured = _measured(arguments, sets, fold_of, models)
 
-    libraries = (*LIBRARIES, "torch") if arguments.networks else LIBRARIES
+    libraries = (*LIBRARIES, "torch") if arguments.network else LIBRARIES
     notes = {
         "features": len(names),
         "data_sha256": {one.name: one.sha256 for one in sets},
@@ -171,7 +168,7 @@ def train(arguments: argparse.Namespace) -> None:
         "measured_pages": sum(len(split.measured) for split in folds),
         "seed": arguments.seed,
         "folds": arguments.folds,
-        "networks": arguments.networks,
+        "network": arguments.network,
         "parameters": {"trees": TREES, "types": TYPES, "context": CONTEXT, "quality": QUALITY},
         **(measured.notes() if measured else {"word_f1": None}),
         "python": platform.python_version(),

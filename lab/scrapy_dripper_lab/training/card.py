@@ -19,13 +19,12 @@ _CARD = """\
 # Model card: tagger
 
 This model predicts the probability that a block of a web page is main content, in two stages. The first stage is the
-mean of gradient-boosted trees over {features} features of a block, and of {networks} small networks that also see the
-features of the blocks around it. Trees over the first stage's probabilities predict the page type. The second stage
-consists of trees over the page type and the first stage's probabilities on the whole page. The answer is the mean of
-both stages, calibrated on held-out pages. Trees over the answer predict the expected word F1 of the page. Of the text,
-the model only uses counts of characters and of some words, the types in the page's head, and which parts of the text
-the page also declares as facts. It runs on a CPU with onnxruntime. It was made by `make train`; the seed, library
-versions and data hashes are in `manifest.json`.
+mean of gradient-boosted trees over {features} features of a block{network}. Trees over the first stage's probabilities
+predict the page type. The second stage consists of trees over the page type and the first stage's probabilities on the
+whole page. The answer is the mean of both stages, calibrated on held-out pages. Trees over the answer predict the
+expected word F1 of the page. Of the text, the model only uses counts of characters and of some words, the types in the
+page's head, and which parts of the text the page also declares as facts. It runs on a CPU with onnxruntime. It was made
+by `make train`; the seed, library versions and data hashes are in `manifest.json`.
 
 ## Data
 {data}
@@ -116,7 +115,7 @@ def card(sets: Sequence[PageSet], measured: Measured | None, notes: Mapping[str,
         if measured.facts.rows:
             facts = _FACTS.format(table=measured.facts.markdown())
     return _CARD.format(
-        networks=notes["networks"],
+        network=", and of a small network that also sees those of the blocks around it" if notes["network"] else "",
         features=notes["features"],
         data="\n".join([*map(_about, sets), *_copies(notes["copies"])]),
         folds=notes["folds"],

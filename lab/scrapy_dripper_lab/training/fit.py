@@ -1,6 +1,6 @@
 """Fit the parts of a tagger in order, on all pages and on the folds that measure the recipe.
 
-The first stage is the mean of gradient-boosted trees and small networks. The second stage consists of trees over the
+The first stage is the mean of gradient-boosted trees and a small network. The second stage consists of trees over the
 first stage's probabilities on the whole page. It is fitted on pages that the first stage has not seen, because
 probabilities on seen pages are overconfident (stacked generalisation: Wolpert 1992). Between the two stages, other
 trees predict the page type. The mean of both stages is calibrated by a linear function of the log-odds. From the
@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float32]
 
 NETWORK_SHARE = 0.5
-"""Weight of the networks in the first stage. The rest is that of the trees."""
+"""Weight of the network in the first stage. The rest is that of the trees."""
 OTHER_CUTS, OTHER_WEIGHT = (0.25, 0.7), 0.25
 """Cuts of the probabilities for further answers from which the quality stage learns, and the weight of each of them."""
 CONTEXT_SHARE = 0.85
@@ -59,7 +60,7 @@ _BLOCKS: dict[str, Any] = {
     "other_rate": 0.08,
     "min_data_in_leaf": 60,
 }
-TREES: dict[str, Any] = {**_BLOCKS, "learning_rate": 0.055, "num_leaves": 48, "num_iterations": 300}
+TREES: dict[str, Any] = {**_BLOCKS, "learning_rate": 0.105, "num_leaves": 48, "num_iterations": 150}
 TEACHER: dict[str, Any] = {**TREES, "learning_rate": 0.1, "num_iterations": 100}
 CONTEXT: dict[str, Any] = {**_BLOCKS, "learning_rate": 0.05, "num_leaves": 24, "num_iterations": 150}
 TYPES: dict[str, Any] = {
@@ -124,16 +125,15 @@ class FirstStage:
     """A fitted first stage."""
 
     trees: lightgbm.Booster
-    networks: tuple[Network, ...]
+    network: Network | None
 
     def __call__(self, example: Example) -> Floats:
         """Return the probability of each block to be main."""
         p = np.asarray(self.trees.predict(example.matrix, num_threads=1))
-        if self.networks:
+        if self.network is not None:
             from scrapy_dripper_lab.training.network import predict_network
 
-            q = np.mean([predict_network(network, example) for network in self.networks], axis=0)
-            p = (1 - NETWORK_SHARE) * p + NETWORK_SHARE * q
+            p = (1 - NETWORK_SHARE) * p + NETWORK_SHARE * predict_network(self.network, example)
         return p.astype(np.float32)
 
 
@@ -276,15 +276,21 @@ class Stack:
 
 
 def fit_stack(
-    examples: Mapping[str, Example], folds: Sequence[Split], whole: Split, *, networks: int, seed: int, jobs: int
+    examples: Mapping[str, Example],
+    folds: Sequence[Split],
+    whole: Split,
+    *,
+    seed: int,
+    jobs: int,
+    network: bool = True,
 ) -> Stack:
-    """Fit and return the models.
+    """Fit and return the models, with or without a network.
 
     Each held-out page has probabilities from a first stage that has not seen it. The second stage of a fold is fitted
     on the held-out pages of all other folds. So a fold's pages can only influence its model through the first stages of
     the other folds. The labels of pages with a partial truth are completed by trees that have not seen the page's fold.
     """
-    teachers, stages = _first_stages(examples, [*folds, whole], networks, seed, jobs)
+    teachers, stages = _first_stages(examples, [*folds, whole], seed, jobs, network=network)
     examples = {
         name: taught(examples[name], teacher)
         for split, teacher in zip(folds, teachers, strict=False)
@@ -326,7 +332,7 @@ def taught(example: Example, teacher: lightgbm.Booster | None) -> Example:
 
 
 def _first_stages(
-    examples: Mapping[str, Example], splits: Sequence[Split], networks: int, seed: int, jobs: int
+    examples: Mapping[str, Example], splits: Sequence[Split], seed: int, jobs: int, *, network: bool
 ) -> tuple[list[lightgbm.Booster | None], list[FirstStage]]:
     """Fit the teachers and then the first stages in several processes. Each part of each stage is a separate task.
 
@@ -341,16 +347,15 @@ def _first_stages(
             if any(e.partial for e in examples.values()):
                 found = pool.map(partial(_fit_teacher, seed=seed), [split.seen for split in splits])
                 teachers = list(tqdm(found, total=len(splits), desc="teachers", unit="part"))
-            running = [
-                pool.submit(_fit, split.seen, teacher, part, seed, networks)
-                for split, teacher in zip(splits, teachers, strict=True)
-                for part in range(-1, networks)
-            ]
-            parts = [task.result() for task in tqdm(running, desc="fitting", unit="part")]
-    size = networks + 1
-    stages = [parts[k : k + size] for k in range(0, len(parts), size)]
+            known = [(split.seen, teacher, seed) for split, teacher in zip(splits, teachers, strict=True)]
+            trees = [pool.submit(_fit_trees, *one) for one in known]
+            networks = [pool.submit(_fit_network, *one) for one in known] if network else []
+            running: list[Future[Any]] = [*trees, *networks]
+            for task in tqdm(running, desc="fitting", unit="part"):
+                task.result()
+    fitted = [task.result() for task in networks] if networks else [None] * len(splits)
     return [lightgbm.Booster(model_str=text) if text else None for text in teachers], [
-        FirstStage(lightgbm.Booster(model_str=trees), tuple(of_stage)) for trees, *of_stage in stages
+        FirstStage(lightgbm.Booster(model_str=text.result()), one) for text, one in zip(trees, fitted, strict=True)
     ]
 
 
@@ -389,12 +394,18 @@ def _fit_teacher(seen: Sequence[str], seed: int) -> str:
     return text
 
 
-def _fit(seen: Sequence[str], teacher: str | None, part: int, seed: int, networks: int) -> Any:
-    """Fit a part: for -1, return a booster as text; otherwise, return the network with that number."""
-    booster = lightgbm.Booster(model_str=teacher) if teacher else None
-    some = [taught(_examples[name], booster) for name in seen]
-    if part < 0:
-        return fit_trees(some, seed).model_to_string()
+def _fit_trees(seen: Sequence[str], teacher: str | None, seed: int) -> str:
+    """Fit the trees of a first stage. Return them as text."""
+    text: str = fit_trees(_taught(seen, teacher), seed).model_to_string()
+    return text
+
+
+def _fit_network(seen: Sequence[str], teacher: str | None, seed: int) -> Network:
     from scrapy_dripper_lab.training.network import fit_network
 
-    return fit_network(some, seed=seed * max(networks, 1) + part)
+    return fit_network(_taught(seen, teacher), seed=seed)
+
+
+def _taught(seen: Sequence[str], teacher: str | None) -> list[Example]:
+    booster = lightgbm.Booster(model_str=teacher) if teacher else None
+    return [taught(_examples[name], booster) for name in seen]

@@ -2,7 +2,7 @@
 
 The graphs are built from a few operators each, without tracing:
 
-* ``blocks.onnx`` maps the features of the n blocks of a page to the mean probability of trees and networks.
+* ``blocks.onnx`` maps the features of the n blocks of a page to the mean probability of trees and a network.
 * ``pages.onnx`` maps the features of pages to the probabilities of their types.
 * ``context.onnx`` maps the features of the second stage to calibrated probabilities.
 * ``quality.onnx`` maps the features of labelled pages to their expected word F1.
@@ -89,7 +89,7 @@ class _Graph:
 
     def add(self, operator: str, *inputs: str, output: str = "", **attributes: Any) -> str:
         key = (operator, inputs, tuple(sorted(attributes.items())))
-        if not output and key in self._known:  # for example the feature scaling, which all networks share
+        if not output and key in self._known:
             return self._known[key]
         output = output or self.name()
         self.nodes.append(helper.make_node(operator, list(inputs), [output], **attributes))
@@ -187,13 +187,13 @@ class _Graph:
         return data
 
 
-def blocks_graph(trees: Sequence[lightgbm.Booster], networks: Sequence[Network], share: float, features: int) -> bytes:
-    """Return the first stage for the blocks of a page. ``share`` is the weight of the networks in the mean, 0 to 1."""
+def blocks_graph(trees: lightgbm.Booster, network: Network | None, share: float, features: int) -> bytes:
+    """Return the first stage for the blocks of a page. ``share`` is the weight of the network in the mean, 0 to 1."""
     g = _Graph()
-    share = share if networks else 0.0
-    odds = [g.boosted(booster, "features", features) for booster in trees]
-    parts = [(g.add("Sigmoid", found), (1 - share) / len(trees)) for found in odds]
-    parts += [(g.network(network, "features"), share / len(networks)) for network in networks]
+    share = 0.0 if network is None else share
+    parts = [(g.add("Sigmoid", g.boosted(trees, "features", features)), 1 - share)]
+    if network is not None:
+        parts.append((g.network(network, "features"), share))
     weighted = [g.add("Mul", part, g.weight(weight)) for part, weight in parts]
     g.add("Clip", g.add("Sum", *weighted), g.weight(0.0), g.weight(1.0), output="probabilities")
     return g.model(features)
@@ -248,7 +248,7 @@ def export(
     types = predict_types(fitted.types, probe, first)
     names_of_context = list(context(probe.features, first, types))
     weights = {
-        BLOCKS: blocks_graph([fitted.stage.trees], fitted.stage.networks, NETWORK_SHARE, len(names)),
+        BLOCKS: blocks_graph(fitted.stage.trees, fitted.stage.network, NETWORK_SHARE, len(names)),
         PAGES: pages_graph(fitted.types, fitted.types.num_feature()),
         CONTEXT: context_graph(fitted.context, CONTEXT_SHARE, fitted.calibration, names_of_context),
         QUALITY: quality_graph(fitted.quality, fitted.quality.num_feature()),

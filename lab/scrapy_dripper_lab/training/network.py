@@ -3,7 +3,7 @@
 Trees look at one block at a time. The network reads the page as a sequence: dilated convolutions, whose reach doubles
 with each layer, show each block its neighbours, and means and maxima over the page show it the page. It also learns the
 page type, because the same structure can be content on one type of page and boilerplate on another. The mean of trees
-and networks is better than either.
+and a network is better than either.
 
 Strong regularisation matters more than size. Features of class names and words are dropped for blocks and for whole
 pages, declared facts are dropped for whole pages so that the model also knows facts that no page declares, and blocks

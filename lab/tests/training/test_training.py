@@ -73,7 +73,7 @@ def pages(here: Path, in_this_process: None) -> None:
         write_page(here / "pages", f"p{i}", f"host{i}.example", i)
 
 
-QUICK = ["--no-copies", "--folds", "2", "--jobs", "1", "--networks", "0"]
+QUICK = ["--no-copies", "--folds", "2", "--jobs", "1", "--no-network"]
 """Options of a training that takes a second."""
 
 
@@ -83,7 +83,7 @@ def test_training_makes_a_model_that_works(here: Path) -> None:
         write_page(here / "pages", f"p{i}", f"host{i % 10}.example", i)
     truth = write_page(here / "new", "new", "unseen.example", 99)
 
-    arguments = ["pages", "--out", "model", "--folds", "2", "--jobs", "1", "--networks", "0"]
+    arguments = ["pages", "--out", "model", "--folds", "2", "--jobs", "1", "--no-network"]
     assert main([*arguments, "--predictions", "held-out.jsonl", "--fold-models", "folds"]) == 0
 
     (found,) = Extractor(Config(model="model")).extract([Path("new/html/new.html").read_bytes()])
@@ -196,7 +196,7 @@ def test_what_a_page_weighs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["pages", "--networks", "1"], "-e 'lab[train]'"),
+        (["pages", "--network"], "-e 'lab[train]'"),
         *(
             (["pages", "--folds", folds], "--folds must be from 2 to the number of hosts, 3")
             for folds in ("-1", "1", "9")
@@ -209,7 +209,7 @@ def test_what_a_page_weighs(tmp_path: Path) -> None:
 def test_what_cannot_be_trained_on(
     arguments: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    """For example a page that would be used both for training and for measuring, or networks without torch."""
+    """For example a page that would be used both for training and for measuring, or a network without torch."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "torch", None)
     for i in range(3):
