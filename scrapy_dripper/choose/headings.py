@@ -252,7 +252,7 @@ def _price(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
     """
     page, texts = scored.page, scored.page.blocks.text
     titles = (page.declared.document_title, *page.declared.headlines)
-    named = chain.from_iterable(map(_sums, titles))
+    named = chain.from_iterable(_sums(title) for title in titles if _amount(title))
     declared = {_cents(text) for text in (*(fact.text for fact in page.facts if fact.kind == "price"), *named)} - {""}
     of_product = "product" in page.declared.types or scored.page_type == "product"
     if not (declared or of_product):

@@ -50,7 +50,7 @@ def with_short_page(scored: ScoredPage, main: Bools) -> Bools:
     error page or a bot wall, nothing is main.
     """
     p, unseen = scored.probabilities, scored.flags & UNSEEN != 0
-    boilerplate = _boilerplate(scored)
+    boilerplate = _boilerplate(scored, at_once=bool(main.any()))
     chosen = main
     if not boilerplate.any() and not scored.labels.is_corrected:
         chosen = main | ~unseen
@@ -76,18 +76,21 @@ def shows_prose(scored: ScoredPage) -> bool:
 
 def is_menu(scored: ScoredPage, main: Bools) -> bool:
     """Return True if all main blocks of a page are boilerplate, such as menus, or if nothing is main."""
-    return not (main & ~_boilerplate(scored)).any()
+    return not (main & ~_boilerplate(scored, at_once=False)).any()
 
 
-def _boilerplate(scored: ScoredPage) -> Bools:
+def _boilerplate(scored: ScoredPage, *, at_once: bool) -> Bools:
     """Return which blocks are boilerplate: menus, header, footer, forms, blocks of links.
 
-    The header of an article and a single link, such as "Read more", are not boilerplate.
+    The header of an article and a single link, such as "Read more", are not boilerplate. With ``at_once``, the result
+    only needs to show whether there is any boilerplate, so class names, which take the longest, may be skipped.
     """
     blocks, flags = scored.page.blocks, scored.flags
     boilerplate: Bools = (flags & _BOILERPLATE != 0) | ((flags & _ENDS != 0) & (flags & _CONTENT == 0))
     linked = 2 * blocks.link_chars >= scored.chars
     boilerplate |= linked & (blocks.links > 1 if linked.sum() == 1 else True)
+    if at_once and boilerplate.any():
+        return boilerplate
     return boilerplate | scored.page.within(scored.names.matching(_boilerplate_name))
 
 
