@@ -128,7 +128,8 @@ class Declared:
         """What the page is called, and why. :func:`read` finds it before cutting changes the headings."""
         try:
             texts = () if self.body is None else self.body.itertext()
-            lines = (" ".join(text.split()) for text in texts if len(text) <= 2 * LONGEST_TITLE)
+            short = (text for text in texts if len(text) <= 2 * LONGEST_TITLE and not text.isspace())
+            lines = (" ".join(text.split()) for text in short)
             marked = [one for one in self.subheadings if "headline" in (one.get("itemprop") or "").split()]
             headline = heading_text(marked[0]) if len(marked) == 1 else ""  # several are those of teasers
             return name_of(self.names, map(heading_text, self.subheadings), lines, headline)
