@@ -1,8 +1,8 @@
 """What the evidence and the steps of the tagger are worth, in folds grouped by host.
 
-``evidence`` trains without declared facts, without roots and so on. Each row takes ten minutes instead of an hour,
-because the recipe is that of ``make train`` without a network, in three folds. It decides block by block, without
-steps. A row with another seed shows how much of a difference is chance.
+``evidence`` trains without declared facts, without roots and so on. Each row takes ten minutes instead of half an hour,
+because the recipe is that of ``make train`` with half of the teacher's trees, no network and three folds. It decides
+block by block, without steps. A row with another seed shows how much of a difference is chance.
 
 ``steps`` labels each page without one of the steps of ``choose``, with the complete model of its fold, which ``make
 train ARGS='--fold-models DIR'`` writes. ``graphs`` labels each page with parts of these models: the network alone,

@@ -267,9 +267,12 @@ def first_labels(scored: ScoredPage) -> Bools:
 
 def _data_tables(tree: Tree) -> list[int]:
     """Return the tables with a caption or header cells, which lay out no page."""
-    heads = np.concatenate([[0], np.cumsum(_heads_table[tree.tag])])
-    found: list[int] = np.flatnonzero((tree.tag == _TABLE) & (heads[tree.end] > heads[:-1])).tolist()
-    return found
+    nodes = np.flatnonzero(_heads_table[tree.tag])
+    found: set[int] = set()
+    for _ in range(3):  # a header cell is in a row, and the row may be in a section of its table
+        nodes = np.maximum(tree.parent[nodes], 0)
+        found.update(nodes[tree.tag[nodes] == _TABLE].tolist())
+    return sorted(found)
 
 
 def _footnotes(page: Page) -> list[int]:

@@ -205,7 +205,7 @@ MOST_PRICES = 8
 
 _has_currency = re.compile(CURRENCIES, re.I).search
 _sum = rf"(?:(?:[a-z]{{1,2}}\s?)?(?:{CURRENCIES})\s?\d[\d.,'’]{{0,12}}|\d[\d.,'’]{{0,12}}\s?(?:{CURRENCIES}))\+?"
-_sums = re.compile(_sum, re.I).findall
+_title_parts = re.compile(r"\s[-–—|·•:]\s|:\s").split
 _amount = re.compile(r"(\d[\d.,'’]{0,12}?)(?:[.,](\d{1,2}))?(?![\d.,'’]{0,12}\d)").search
 _is_price = re.compile(rf"(?:[^\W\d]{{1,12}}:\s)?{_sum}(?:\W{{0,3}}{_sum}){{0,2}}", re.I).fullmatch
 _energy, _label = either(ENERGY_LABELS), either(TIME_LABELS, AMOUNT_LABELS, ENERGY_LABELS)
@@ -246,13 +246,13 @@ def with_facts(scored: ScoredPage, main: Bools) -> Bools:
 
 def _price(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
     """Yield the first price below the name, or else the nearest one right above it, that the page declares as its own,
-    or that its title has.
+    or that is a part of its title.
 
     If a page of a product shows no such price, any price right beside the name is one.
     """
     page, texts = scored.page, scored.page.blocks.text
     titles = (page.declared.document_title, *page.declared.headlines)
-    named = chain.from_iterable(_sums(title) for title in titles if _amount(title))
+    named = [part for title in titles if _amount(title) for part in _title_parts(title) if _is_price(part.strip())]
     declared = {_cents(text) for text in (*(fact.text for fact in page.facts if fact.kind == "price"), *named)} - {""}
     of_product = "product" in page.declared.types or scored.page_type == "product"
     if not (declared or of_product):

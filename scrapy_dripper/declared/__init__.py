@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-_counter = re.compile(r"\(\d{1,3}\+?\)\s{1,3}(?=\S)").match
+_counter = re.compile(r"\(\d{1,2}(?:\d?\+)?\)\s{1,3}(?=\S)").match
 """Matches the number of unread messages, which sites put before the title."""
 _TAGS = ("base", "meta", "link", "script", "title", "h1", "h2")
 
@@ -244,10 +244,9 @@ def _leads_up(heading: HtmlElement, url: str) -> int:
     """Return where the link of a heading leads. A heading that leads up names the site, or a part of it, and so may one
     whose class says so.
     """
-    if names_site(heading.get("class") or ""):
-        return 2
     link = next(chain(heading.iter("a"), islice(heading.iterancestors("a"), 1)), None)
-    return 0 if link is None else leads_up(link.get("href") or "", url)
+    level = 0 if link is None else leads_up(link.get("href") or "", url)
+    return level or 2 * names_site(heading.get("class") or "")
 
 
 def _read_meta(element: HtmlElement, first: dict[str, list[str]], more: dict[str, list[str]]) -> None:

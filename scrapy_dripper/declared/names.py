@@ -145,6 +145,10 @@ class Names:
         beside = before[::-1] or behind
         return bool(found) and not (before and behind) and (not beside or _parts(beside) is not None)
 
+    def begin_with(self, words: Sequence[str]) -> bool:
+        """Return True if a part of ``<title>``, or another name, begins with these words and goes on."""
+        return any(len(name) > len(words) and name[: len(words)] == words for name in self.words)
+
     def match(self, words: Sequence[str], *, h1: bool) -> Match:
         """Return which words of a name a heading has.
 
@@ -196,19 +200,19 @@ def name_of(names: Names, subheadings: Iterable[str], lines: Iterable[str], head
     best, said = own[-first] if fitting else ("", [])
     may_be_site = not best or _joined(said) == names.ending  # above the heading of the page
     bare = next(filter(None, map(names.without_site, names.texts)), "")
-    # "Chapter 3" may be above the name of the chapter.
-    if may_be_site or (fit < SHARED_WORDS and names.match(said, h1=True) is not Match.ALL):
+    may_be_chapter = fit < SHARED_WORDS and names.begin_with(said)  # "Chapter 3", above the name of the chapter
+    if may_be_site or may_be_chapter:
         parts = {*map(_joined, names.words)} - {_joined(said), names.ending if best else ""}
         for text in subheadings:
             words = tokens(text)
-            if _joined(words) in parts and not names.is_site(words):
+            if _joined(words) in parts and not names.is_site(words) and (may_be_site or len(words) > len(said)):
                 return Name(text, "the <h2> that is a name of the page, or a part of one")
         line = next((line for line in lines if line in bare and names.is_most(line)), "") if may_be_site else ""
         if line:
             return Name(line, LINE)
     if best:
         return Name(best, "the <h1> that fits best to the names that the page gives itself")
-    if len(own) == 1 and headline:
+    if len(own) <= 1 and headline and names.headings:
         return Name(headline, "the only <h2> that is marked as the headline")
     if len(own) == 1 and (len(names.headings) == 1 or not names.texts):
         return Name(own[0][0], ONLY_HEADING)

@@ -388,9 +388,20 @@ def image_tag(reader: Reader, element: etree._Element) -> Leave:
         character = character or " ".join((element.get("alt") or "").split())  # a check mark or a cross
     if character:
         reader.line.text(character)
-    elif picture is not None and (picture.alt or has_place(element) or reader.is_rare(picture.src)):
+    elif picture is not None and not _is_repeated(reader, element, picture):
         reader.line.image(picture, same_image)
     return skip
+
+
+MOST_COPIES = 4
+"""Maximum number of times that a page has an image that says and opens nothing, unless it is an ornament. Two of them
+may be copies for pages without scripts."""
+
+
+def _is_repeated(reader: Reader, element: etree._Element, picture: Image) -> bool:
+    """Return True for an ornament, such as a star: an image that a page has often, and that says and opens nothing."""
+    says = picture.alt or picture.title or has_place(element) or next(element.iterancestors("a"), None) is not None
+    return not says and reader.count(picture.src) > MOST_COPIES
 
 
 def _box(reader: Reader, element: etree._Element) -> Leave:

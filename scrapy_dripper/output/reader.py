@@ -56,9 +56,6 @@ from scrapy_dripper.structures.items import (
     trimmed,
 )
 
-MOST_COPIES = 4
-"""Maximum number of times that a page has an image without a description, unless it is an ornament. Two of them may be
-copies for pages without scripts."""
 MAX_NESTING = 12
 """Maximum nesting of formats, of tables, and of lists, quotes and figures. Of deeper ones, only the content is kept."""
 
@@ -475,12 +472,10 @@ class Reader:
         """The items so far, of the innermost element that collects its own."""
         return self.frame.items
 
-    def is_rare(self, src: str) -> bool:
-        """Return True for an image the first :data:`MOST_COPIES` times that it is asked for. Without a description, one
-        that a page shows more often is an ornament, such as a bullet or a star.
-        """
+    def count(self, src: str) -> int:
+        """Count an image, and return how often it was counted."""
         self._pictures[src] += 1
-        return self._pictures[src] <= MOST_COPIES
+        return self._pictures[src]
 
     def push(self, frame: Frame) -> None:
         """Continue with another state until :meth:`pop`."""

@@ -246,8 +246,8 @@ WAITING: Group = ("loading", "redirecting", "please wait", "one moment")
 
 # ---------------------------------------------------------------------- prices
 CURRENCIES = (
-    r"[$€£¥₹₽₩₺฿₪₫₴₦]|(?<![^\W\d])(?:usd|eur|gbp|aud|cad|chf|cny|jpy|inr|brl|mxn|sek|nok|dkk|pln|czk|huf|ron|try|zar|aed|kr"
-    r"|zł|kč|ft|lei|rub|руб|грн|円|元)(?![^\W\d])|\brs\.?(?=\s?\d)"
+    r"[$€£¥₹₽₩₺฿₪₫₴₦]|(?<![^\W\d])(?:usd|eur|gbp|aud|cad|chf|cny|jpy|inr|brl|mxn|sek|nok|dkk|pln|czk|huf|zar|aed)(?![^\W\d])"
+    r"|\b(?:ron|try|kr|zł|kč|ft|lei|rub|руб|грн|円|元)\b|\brs\.?(?=\s?\d)"
 )
 """A pattern for currency signs, and codes of ISO 4217 and of shops that stand beside a number."""
 

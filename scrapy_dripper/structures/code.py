@@ -307,6 +307,10 @@ def _is_of_codes(pre: _Element) -> bool:
     return len(lines) > 1 and not any(apart) and all(line.tag == "code" for line in lines)
 
 
+_BLANK = " \t\r\n\f"
+"""White space that a browser collapses. A no-break space indents code."""
+
+
 class _Lines:
     """Collects the lines of code in one pass over the nodes."""
 
@@ -387,10 +391,10 @@ class _Lines:
         if self._preformatted or not self._lines or "\n" not in text:
             return text
         if self._lines[-1][0] == self._written:
-            inner = text.lstrip()
+            inner = text.lstrip(_BLANK)
             text = text[: len(text) - len(inner)].rpartition("\n")[2] + inner if inner else ""
         if ends is not None and self._is_line(ends):
-            inner = text.rstrip()
+            inner = text.rstrip(_BLANK)
             text = inner if "\n" in text[len(inner) :] else text
         return text
 

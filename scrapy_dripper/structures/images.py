@@ -64,8 +64,7 @@ _template = re.compile(r"[\[{]|\$\{|<%|%7B%7B", re.I).match
 _placeholder_file = re.compile(
     r"(?:(?:blank|spacer|placeholder|lazy|lazy-?load(?:ing)?|loading|(?:pre|ajax-?)loader|transparent|dummy|1x1|1px)"
     r"(?:[-_.](?:\d+(?:x\d+)?|(?=\d*[a-f])[0-9a-f]{8,}|image|img|pixel|square|default|bg|gif))*\.(?:gif|png|svg|webp|jpe?g)"
-    r"|(?:(?:space|pixel|trans|clear|empty|gr[ae]y|white|dot|null|none|loader|spinner)\d*|[a-z])\.(?:gif|svg)"
-    r"|(?:space|pixel|trans|clear|empty)\d*\.png|:0|false|null|none|undefined)",  # the last ones are written by scripts
+    r"|(?:(?:space|pixel|trans|clear|empty|gr[ae]y|white|dot|null|none|loader|spinner)\d*|[a-z])\.(?:gif|svg)|(?:trans|clear)\.png)",
     re.I,
 ).fullmatch
 _image_file = re.compile(r"(?=\S*\Z)[^\s{}\"<>]+?\.(?:jpe?g|png|gif|webp|avif)(?:[?#]\S*)?", re.I).fullmatch
@@ -82,6 +81,8 @@ _avatar_file = re.compile(
     r"//(?:\w+\.)?gravatar\.com/avatar/|/(?:user_?)?avatars/|/user_avatar/|/(?:default|no|user|anonymous)[-_]?avatar\.\w",
     re.I,
 ).search
+_NO_ADDRESS = frozenset({"//:0", "false", "null", "none", "undefined"})
+"""What scripts write for an address that they have not."""
 _number = re.compile(r"\s*(\d{1,6})").match
 _placeholder_host = re.compile(r"https?://(?:via\.placeholder\.com|placehold\.(?:co|it)|dummyimage\.com)/", re.I).match
 _split_name = re.compile(r"[-_.x]+").split
@@ -161,7 +162,7 @@ def _is_decoration(element: etree._Element, img: dict[str, str], address: str, a
 
 
 def has_place(element: etree._Element) -> bool:
-    """Return True for an image in a figure, or in a cell, of which a check mark may be all that it says."""
+    """Return True for an image in a figure or a cell. A check mark may be all that a cell says."""
     return any(around.tag in ("figure", "td", "th") for around in islice(element.iterancestors(), 3))
 
 
@@ -206,7 +207,7 @@ def _length(value: str | None) -> int:
 
 def _is_placeholder(address: str, name: str) -> bool:
     """Return True for an image that is shown while another one loads, or because there is none."""
-    if _placeholder_file(name) or _placeholder_host(address):
+    if _placeholder_file(name) or _placeholder_host(address) or address in _NO_ADDRESS:
         return True
     words = set(_split_name(name[-SHORT:].lower())[:-1])
     return (

@@ -161,7 +161,10 @@ SPRING = "Tides rise in a new spring"
         ('<h1><a href="#tides">Tides</a></h1>', "The Sand - Tides", "Tides"),
         ('<h1><a href="https://example.com/">Tides</a></h1>', "Tides", "Tides"),
         ("<h1 class=site-logo>Coast</h1>", "(3) Tides 2026 - Coast", "Tides 2026"),  # and three unread messages
-        ("<h1>Coast</h1>", "(99+) Tides", "Coast"),
+        ("<p>Sand", "(99+) Tides", "Tides"),
+        ("<p>Sand", "(500) Days of tides", "(500) Days of tides"),
+        ("<h1 class=site-title><a href=/>Coast</a></h1>", "Coast - All about the sea", "All about the sea"),
+        ("<h1>Early tides surprise</h1><h2>News</h2>", "Tides surprise early | News | Coast", "Early tides surprise"),
         ("<h1 class=brand-name>Tides</h1>", "Tides - Coast", "Tides"),
         ("<h1>Coast</h1><h2 itemprop=headline>Tides</h2>", "", "Tides"),
         ("<h1>Coast</h1>" + 2 * "<h2 itemprop=headline>Tides</h2>", "", "Coast"),  # a list of articles
