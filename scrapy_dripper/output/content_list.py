@@ -401,7 +401,7 @@ may be copies for pages without scripts."""
 def _is_repeated(reader: Reader, element: etree._Element, picture: Image) -> bool:
     """Return True for an ornament, such as a star: an image that a page has often, and that says and opens nothing."""
     says = picture.alt or picture.title or has_place(element) or next(element.iterancestors("a"), None) is not None
-    return not says and reader.count(picture.src) > MOST_COPIES
+    return not says and reader.count_image(picture.src) > MOST_COPIES
 
 
 def _box(reader: Reader, element: etree._Element) -> Leave:

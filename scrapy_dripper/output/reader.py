@@ -472,7 +472,7 @@ class Reader:
         """The items so far, of the innermost element that collects its own."""
         return self.frame.items
 
-    def count(self, src: str) -> int:
+    def count_image(self, src: str) -> int:
         """Count an image, and return how often it was counted."""
         self._pictures[src] += 1
         return self._pictures[src]

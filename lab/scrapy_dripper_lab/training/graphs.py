@@ -88,12 +88,8 @@ class _Graph:
         return self._known[key]
 
     def add(self, operator: str, *inputs: str, output: str = "", **attributes: Any) -> str:
-        key = (operator, inputs, tuple(sorted(attributes.items())))
-        if not output and key in self._known:
-            return self._known[key]
         output = output or self.name()
         self.nodes.append(helper.make_node(operator, list(inputs), [output], **attributes))
-        self._known[key] = output
         return output
 
     def linear(self, x: str, layer: Any) -> str:
