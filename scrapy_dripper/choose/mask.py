@@ -39,7 +39,11 @@ def mask_of(page: Page, main: Bools, hidden: Bools | None = None) -> Mask:
       for m nodes, or all that is found without it.
     """
     tree = page.tree
-    kept_of = _kept_owners(main)
+    n = len(main)
+    gaps = np.zeros(n + 1, dtype=np.bool_)
+    gaps[1:n] = main[:-1] & main[1:]
+    gaps[0] = gaps[n] = main.all()
+    kept_of = by_owner(main, gaps, nobody=False)
     text, tail, own = kept_of[tree.text_owner], kept_of[tree.tail_owner], kept_of[tree.self_owner]
     hidden = hidden_nodes(tree) if hidden is None else hidden
     own[pictures(page, main, np.flatnonzero(is_gap(tree.self_owner) & ~own).tolist())] = True
@@ -59,23 +63,11 @@ def _dropped(tree: Tree, silent: list[int]) -> Iterator[int]:
 
     Inside a formula, browsers parse the content of a script as markup (HTML standard, 13.2.6.5).
     """
-    in_formula = np.zeros(len(tree.tag), dtype=np.bool_)
-    for i in np.flatnonzero(tree.tag == TAGS["math"]).tolist():
-        if not in_formula[i]:
-            in_formula[i : tree.end[i]] = True
     for i in silent:
-        tag = tree.nodes[i].tag
-        if (tag == "script" and in_formula[i]) or (tag == "iframe" and player(tree.nodes[i], str) is None):
+        node = tree.nodes[i]
+        in_formula = node.tag == "script" and next(node.iterancestors("math"), None) is not None
+        if in_formula or (node.tag == "iframe" and player(node, str) is None):
             yield i
-
-
-def _kept_owners(main: Bools) -> Bools:
-    """Return for each owner whether it is kept, to be indexed with the owner columns."""
-    n = len(main)
-    gaps = np.zeros(n + 1, dtype=np.bool_)
-    gaps[1:n] = main[:-1] & main[1:]
-    gaps[0] = gaps[n] = main.all()
-    return by_owner(main, gaps, nobody=False)
 
 
 def _kept_nodes(tree: Tree, main: Bools, text: Bools, tail: Bools, own: Bools) -> Bools:
@@ -164,33 +156,25 @@ def pictures(page: Page, main: Bools, left: list[int]) -> list[int]:
     like are skipped.
     """
     tree = page.tree
-    total: list[int] = np.concatenate([[0], np.cumsum(main)]).tolist()  # how many blocks before each one are main
-    start, end, parent, owner = (
-        column.tolist() for column in (tree.block_start, tree.block_end, tree.parent, tree.self_owner)
-    )
     found: list[int] = []
     holders: dict[int, int] = {}  # element without blocks to the smallest element with blocks around it, or -1
     for i in left:
         if not (tree.tag[i] in _media or tree.nodes[i].tag in _players):
             continue
-        gap = block_behind(owner[i])
-        controls = 0 if tree.flags[i] & _PART_OF_OTHER else _CONTROLS
-        beside, leads = bool(main[max(gap - 1, 0) : gap + 1].any()), _leads(page, main, total, gap, controls)
-        if not (beside or leads):
-            continue
-        way = []
-        at = i
-        while at not in holders and start[at] == end[at] and not _is_beside(tree.names[at]):
+        way, at = [], i
+        while (is_bare := tree.block_start[at] == tree.block_end[at]) and at not in holders:
+            if _is_beside(tree.names[at]):
+                break
             way.append(at)
-            at = parent[at]
-        around = holders.get(at, at if start[at] < end[at] else -1)
+            at = int(tree.parent[at])
+        around = holders.get(at, -1 if is_bare else at)
         holders |= dict.fromkeys(way, around)
-        if around >= 0 and _belongs(page, main, total, i, around, beside=beside, leads=leads):
+        if around >= 0 and _belongs(page, main, i, around):
             found.append(i)
     return found
 
 
-def _belongs(page: Page, main: Bools, total: list[int], node: int, around: int, *, beside: bool, leads: bool) -> bool:
+def _belongs(page: Page, main: Bools, node: int, around: int) -> bool:
     """Return True if a node belongs to main content, given the smallest element with blocks around it.
 
     It leads the text, with only a byline or a caption between them; or all text of its element is main, or the main
@@ -198,36 +182,32 @@ def _belongs(page: Page, main: Bools, total: list[int], node: int, around: int, 
     """
     tree, n = page.tree, len(main)
     gap, a, b = block_behind(int(tree.self_owner[node])), int(tree.block_start[around]), int(tree.block_end[around])
-    if leads and not _is_beside(tree.names[around]) and _is_picture(tree.nodes[node]):
+    is_named = _is_beside(tree.names[around])
+    if not is_named and _leads(page, main, node, gap) and _is_picture(tree.nodes[node]):
         return True
-    if not beside or total[b] - total[a] == b - a:
-        return beside
+    if not main[max(gap - 1, 0) : gap + 1].any():
+        return False
     before, behind = a <= gap - 1 < b, a <= gap < b
-    if 0 < gap < n and before != behind and main[gap - 1 if before else gap]:
+    if main[a:b].all() or (0 < gap < n and before != behind and main[gap - 1 if before else gap]):
         return True
     if b - a > _CAPTIONS:
         return False
-    if a > 0 and b < n and main[a - 1] and main[b] and total[b] == total[a]:
-        return not (page.blocks.links[a:b].any() or _is_beside(tree.names[around]))
-    return _ends_text(tree, around, main)
+    if a > 0 and b < n and main[a - 1] and main[b] and not main[a:b].any():
+        return not (page.blocks.links[a:b].any() or is_named)
+    # A figure with a caption that is not main, right behind main text in the same element.
+    return tree.nodes[around].tag == "figure" and int(tree.block_start[tree.parent[around]]) < a and bool(main[a - 1])
 
 
-def _ends_text(tree: Tree, around: int, main: Bools) -> bool:
-    """Return True for a figure with a caption that is not main, right behind main text in the same element."""
-    a, up = int(tree.block_start[around]), int(tree.parent[around])
-    return tree.nodes[around].tag == "figure" and int(tree.block_start[up]) < a and bool(main[a - 1])
-
-
-def _leads(page: Page, main: Bools, total: list[int], gap: int, controls: int) -> bool:
-    """Return True for a gap near the beginning of the main content, with main blocks a few blocks away."""
-    if not 0 < total[min(gap, len(main))] <= _LEAD_BLOCKS:
+def _leads(page: Page, main: Bools, node: int, gap: int) -> bool:
+    """Return True for a node near the beginning of the main content, with main blocks a few blocks away."""
+    above, behind = np.flatnonzero(main[:gap]), np.flatnonzero(main[gap : gap + 1 + _CAPTIONS])
+    if not (0 < len(above) <= _LEAD_BLOCKS and len(behind)) or page.blocks.links[gap : gap + behind[0]].any():
         return False
-    first = next((k for k in range(gap - 1, max(-1, gap - 2 - _LEAD_BLOCKS - controls), -1) if main[k]), -1)
-    last = next((k for k in range(gap, min(len(main), gap + 1 + _CAPTIONS)) if main[k]), -1)
-    if first < 0 or last < 0 or page.blocks.links[gap:last].any():
+    between = range(int(above[-1]) + 1, gap)
+    if len(between) > _LEAD_BLOCKS + _CONTROLS:
         return False
-    lines = sum(not _is_control(page, k) for k in range(first + 1, gap)) if controls else gap - 1 - first
-    return lines <= _LEAD_BLOCKS
+    is_apart = not page.tree.flags[node] & _PART_OF_OTHER
+    return sum(not (is_apart and _is_control(page, block)) for block in between) <= _LEAD_BLOCKS
 
 
 def _is_control(page: Page, block: int) -> bool:
