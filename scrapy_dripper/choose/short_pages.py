@@ -6,12 +6,13 @@ there is evidence for that: it is a shell that a script fills, a bot wall, or an
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
 
-from scrapy_dripper.choose.scored import ELSEWHERE, LIKELY, UNSEEN, Bools, ScoredPage
-from scrapy_dripper.page.page import Flag, Page
+from scrapy_dripper.choose.scored import ELSEWHERE, LIKELY, UNSEEN, ScoredPage
+from scrapy_dripper.page.page import Bools, Flag
 from scrapy_dripper.page.vocabulary import BOILERPLATE, ERROR_CODE, ERROR_REASON, ERRORS, WAITING, WALLS, either
 
 SHELL_PROBABILITY = 0.1
@@ -58,20 +59,15 @@ def with_short_page(scored: ScoredPage, main: Bools) -> Bools:
         outside = ~boilerplate & ~unseen
         chosen = outside & (p >= max(SHELL_PROBABILITY, SHARE_OF_BEST * p.max(where=outside, initial=0)))
     shown = chosen & ~unseen if (chosen & ~unseen).any() else chosen
-    if chosen.any() and _without_content(
-        scored.page, shown, LONGEST_ERROR if p[shown].max() < LIKELY else LONGEST_SURE_ERROR
-    ):
-        return np.zeros_like(main)
-    return chosen
+    most = LONGEST_SURE_ERROR if p.max(where=shown, initial=0) >= LIKELY else LONGEST_ERROR
+    return np.zeros_like(main) if _without_content(scored, shown, most) else chosen
 
 
 def shows_prose(scored: ScoredPage) -> bool:
     """Return True if a page has more prose than an error page or a bot wall has, and does not say that it is one."""
     blocks, flags = scored.page.blocks, scored.flags
-    words = np.array([len(text.split()) for text in blocks.text])
-    prose = (words >= PROSE_WORDS) & (flags & (UNSEEN | ELSEWHERE) == 0) & (2 * blocks.link_chars < scored.chars)
-    found = int(words[prose].sum())
-    return found > LONGEST_ERROR and not _without_content(scored.page, prose, found)
+    prose = (scored.size >= PROSE_WORDS) & (flags & (UNSEEN | ELSEWHERE) == 0) & (2 * blocks.link_chars < scored.chars)
+    return bool(scored.size[prose].sum() > LONGEST_ERROR) and not _without_content(scored, prose, math.inf)
 
 
 def is_menu(scored: ScoredPage, main: Bools) -> bool:
@@ -94,21 +90,18 @@ def _boilerplate(scored: ScoredPage, *, at_once: bool) -> Bools:
     return boilerplate | scored.page.within(scored.names.matching(_boilerplate_name))
 
 
-def _without_content(page: Page, chosen: Bools, words: int) -> bool:
+def _without_content(scored: ScoredPage, chosen: Bools, most: float) -> bool:
     """Return True if the title or the chosen blocks show that the page is an error page, a bot wall or a shell.
 
-    Return False if the chosen blocks have more than ``words`` words.
+    Return False if the chosen blocks have more than ``most`` words.
     """
-    tree, blocks = page.tree, page.blocks
-    numbers = np.flatnonzero(chosen).tolist()
-    for i in numbers:
-        words -= len(blocks.text[i].split())
-        if words < 0:
-            return False
-    texts = [blocks.text[i] for i in numbers[:2]]
-    names = [page.title or "", *(blocks.text[i] for i in numbers if tree.flags[blocks.context[i]] & Flag.HEADING)]
+    if scored.size[chosen].sum() > most:
+        return False
+    title, said = scored.page.title or "", scored.page.blocks.text
+    texts = [said[i] for i in np.flatnonzero(chosen)[:2].tolist()]
+    names = [title, *(said[i] for i in np.flatnonzero(chosen & (scored.flags & Flag.HEADING != 0)).tolist())]
     return (
         any(_error_name(name.strip()) for name in names)
         or any(map(_error, [*names, *texts]))
-        or any(map(_waits, [page.title or "", *texts]))
+        or any(map(_waits, [title, *texts]))
     )
