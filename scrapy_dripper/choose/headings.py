@@ -10,15 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, takewhile
-from typing import NamedTuple
 
 import numpy as np
 
-from scrapy_dripper.choose.scored import ELSEWHERE, LIKELY, LONGEST_LINE, UNSEEN, Bools, ScoredPage
+from scrapy_dripper.choose.scored import ELSEWHERE, LIKELY, LONGEST_LINE, UNSEEN, ScoredPage
 from scrapy_dripper.declared.elements import names_site
 from scrapy_dripper.declared.names import LINE, Match
 from scrapy_dripper.declared.schema_org import tokens
-from scrapy_dripper.page.page import Flag, Page
+from scrapy_dripper.page.page import Bools, Flag, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS
 from scrapy_dripper.page.vocabulary import (
     AMOUNT_LABELS,
@@ -129,16 +128,6 @@ def _is_one_of(text: str, descriptions: Sequence[str]) -> bool:
     )
 
 
-class Candidate(NamedTuple):
-    """A heading that may be the headline."""
-
-    block: int
-    words: list[str]
-    match: int
-    is_h1: bool
-    """True for an ``h1`` outside of menus and sidebars."""
-
-
 def headline(page: Page, main: Bools) -> int | None:
     """Return the number of the block that is the headline, or None if there is none.
 
@@ -161,39 +150,36 @@ def headline(page: Page, main: Bools) -> int | None:
     contexts = page.blocks.context.tolist()
     tags = page.tree.tag[contexts].tolist()
     line = tokens(page.headline or "") if page.declared.name.reason == LINE else None
-    headings: list[Candidate] = []
-    plain: int | None = None
-    hidden: list[int] = []
+    said = {_letters(name) for name in page.declared.headlines if not names.is_site(tokens(name))} - {""}
+    named: list[tuple[Match, bool, int]] = []  # headings that share words with a name, the best one is the largest
+    h1s: dict[str, tuple[int, list[str]]] = {}  # outside of menus and sidebars
+    lines, hidden = list[int](), list[int]()
     for i, text in enumerate(texts[: body + 1]):
         h1, aside = tags[i] == _H1, flags[i] & elsewhere != 0
-        if flags[i] & unseen or len(text) > LONGEST_LINE:
-            if h1 and i < body and flags[i] & unseen == Flag.HIDDEN and len(text) <= LONGEST_LINE:
+        words = tokens(text) if len(text) <= LONGEST_LINE else []
+        letters = "".join(words)
+        if flags[i] & unseen:
+            # It is there for search engines. A script draws the headline, so readers see it nevertheless.
+            if h1 and flags[i] & unseen == Flag.HIDDEN and letters in said:
                 hidden.append(i)
-            continue
-        words = tokens(text)
-        if not flags[i] & _HEADING:
+        elif not flags[i] & _HEADING:
             if not aside and (words == line or names.is_line(words)) and not flags[i] & _LISTED:
-                plain = i
+                lines.append(i)
         elif words and not (names.is_other(words) or names.ends(words) or names_site(page.tree.names[contexts[i]])):
             match = names.match(words, h1=h1)
-            if not aside or (h1 and match is Match.ALL):
-                headings.append(Candidate(i, words, match, is_h1=h1 and not aside))
-    h1s = {"".join(one.words): one for one in headings if one.is_h1}
-
-    def preferred(one: Candidate) -> tuple[int, bool, int]:
-        return one.match, one.is_h1 and "".join(one.words) != names.ending, one.block
-
-    best = max((one for one in headings if one.match), key=preferred, default=None)
-    if best is not None and (best.match > Match.FIRST or len(h1s) != 1):
+            h1 &= not aside
+            if match and (not aside or (match is Match.ALL and tags[i] == _H1)):
+                named.append((match, h1 and letters != names.ending, i))
+            if h1:
+                h1s[letters] = i, words
+    match, _, best = max(named, default=(Match.FEW, False, -1))
+    if match > Match.FIRST or (match and len(h1s) != 1):
         # Prefer an h1 that also has other words, such as a chapter number, to the heading of its first section.
-        longer = (one for one in h1s.values() if one.block < best.block and set(best.words).issubset(one.words))
-        return next(longer, best).block
-    if plain is not None or len(h1s) == 1:
-        return next(iter(h1s.values())).block if plain is None else plain
-    # A hidden h1 is there for search engines. A script draws the headline, so readers see it nevertheless.
-    said = {_letters(name) for name in page.declared.headlines if not names.is_site(tokens(name))} - {""}
-    found = next((i for i in hidden if _letters(texts[i]) in said), None)
-    return found if found is not None and texts[: body + 1].count(texts[found]) == 1 else None
+        longer = (i for i, words in h1s.values() if i < best and set(tokens(texts[best])).issubset(words))
+        return next(longer, best)
+    only = [i for i, _ in h1s.values()] if len(h1s) == 1 else []
+    alone = (i for i in hidden[:1] if texts[: body + 1].count(texts[i]) == 1)
+    return next(chain(lines[-1:], only, alone), None)
 
 
 LONGEST_PRICE, LONGEST_FACT = 30, 500
