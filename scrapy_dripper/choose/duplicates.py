@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from scrapy_dripper.choose.scored import UNSEEN, Bools, ScoredPage
-from scrapy_dripper.page.page import Flag
+from scrapy_dripper.choose.scored import UNSEEN, ScoredPage
+from scrapy_dripper.page.page import Bools, Flag
 from scrapy_dripper.page.vocabulary import CLONES, FOR_SCREENS, PUT_AWAY, SCREENS, SHOWING, either, found_in
 from scrapy_dripper.structures import NEAR
 

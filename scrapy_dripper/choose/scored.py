@@ -6,21 +6,19 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.characters import CJK
-from scrapy_dripper.choose.decision import BALANCED, DecisionRule
+from scrapy_dripper.choose.decision import BALANCED, DecisionRule, Floats
+from scrapy_dripper.page.page import Bools as Bools
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.vocabulary import NameIndex
 
 if TYPE_CHECKING:
     from scrapy_dripper.structures.posts import PostMarks
-
-Bools: TypeAlias = npt.NDArray[np.bool_]
-Floats: TypeAlias = npt.NDArray[np.float32]
 
 UNSEEN = Flag.HIDDEN | Flag.NOSCRIPT
 """The flags of blocks that a reader does not see."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.choose.scored import Bools, Marks, ScoredPage
-from scrapy_dripper.page.page import Page
+from scrapy_dripper.choose.scored import Marks, ScoredPage
+from scrapy_dripper.page.page import Bools, Page
 from scrapy_dripper.rules import DROP, KEEP, MODEL, WHOLE, Rules, SiteRule, find
 
 _ORDER = (KEEP, MODEL, DROP)
@@ -67,12 +67,9 @@ def marks(page: Page, rules: Rules | None) -> Marks | None:
     taken = found(page, rules)
     if not taken:
         return None
-    says = np.zeros(len(page.blocks), dtype=np.int8)
-    wholes = [one for one in taken if one.rule.kind == WHOLE and one.blocks]
-    if wholes:
-        says[:] = -1
-        for one in wholes:
-            says[one.blocks] = 1
+    wholes = [block for one in taken if one.rule.kind == WHOLE for block in one.blocks]
+    says = np.full(len(page.blocks), -1 if wholes else 0, dtype=np.int8)
+    says[wholes] = 1
     others = {(node, _ORDER.index(one.rule.kind)) for one in taken if one.rule.kind in _ORDER for node in one.nodes}
     for node, kind in sorted(others):  # in document order, so that inner elements come later
         says[_inside(page, node, all_of_it=_ORDER[kind] == DROP)] = 1 - kind
