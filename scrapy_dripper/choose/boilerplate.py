@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from scrapy_dripper.choose.comments import FORUM
 from scrapy_dripper.choose.scored import LONGEST_LINE, ScoredPage
 from scrapy_dripper.page.page import Bools, Flag
 from scrapy_dripper.page.tags import tag_mask
@@ -25,7 +26,6 @@ LONGEST_SIGNATURE = 60
 LEAST_SIGNATURES = 2
 """Minimum number of signatures on a page, if it is not known to be a forum. A single one ends a letter."""
 
-_FORUM = "forum"
 _control = re.compile(rf"(?:{either(CONTROLS)})\W*", re.I).fullmatch
 _shares = re.compile(rf"(?:{either(SHARING)})\W*", re.I).fullmatch
 _acts = re.compile(rf"(?:{either(ACTIONS)})\b", re.I).match
@@ -35,21 +35,14 @@ _is_signed = tag_mask("div", "p", "aside", "section", "footer", "td", "li")
 
 
 def without_boilerplate(scored: ScoredPage, main: Bools) -> Bools:
-    """Return the labels without controls, signatures, texts for no scripts and asides."""
+    """Return the labels without controls, signatures, asides and, if more text is outside, the texts for no scripts."""
     labels: Bools = main.copy()
-    for found in (_for_no_scripts(scored, main), _controls(scored, main), _signatures(scored)):
-        labels[[*found]] = False
+    labels[[*_controls(scored, main), *_signatures(scored)]] = False
+    # The texts of <noscript> ask for JavaScript, or stand in for something that a script has drawn by now.
+    for_no_scripts = scored.flags & Flag.NOSCRIPT != 0
+    if scored.chars[main & for_no_scripts].sum() < scored.chars[main & ~for_no_scripts].sum():
+        labels &= ~for_no_scripts
     return without_asides(scored.page, labels, scored.names.matching)
-
-
-def _for_no_scripts(scored: ScoredPage, main: Bools) -> Iterator[int]:
-    """Yield the texts of ``<noscript>``, if more of the main text is outside of it.
-
-    Such a text asks for JavaScript, or stands in for something that a script has drawn by now.
-    """
-    unseen = scored.flags & Flag.NOSCRIPT != 0
-    if scored.chars[main & unseen].sum() < scored.chars[main & ~unseen].sum():
-        yield from np.flatnonzero(unseen).tolist()
 
 
 def _controls(scored: ScoredPage, main: Bools) -> Iterator[int]:
@@ -79,7 +72,7 @@ def _signatures(scored: ScoredPage) -> Iterator[int]:
     """Yield the signatures below posts, by the names of their elements."""
     tree = scored.page.tree
     signed = [i for i in scored.names.matching(_signature, "sig") if _is_signed[tree.tag[i]]]
-    if not signed or (len(signed) < LEAST_SIGNATURES and scored.page_type != _FORUM):
+    if not signed or (len(signed) < LEAST_SIGNATURES and scored.page_type != FORUM):
         return
     # Sums over the blocks before each one, because elements with such names can be nested.
     words, code = scored.page.blocks.words_before(), np.cumsum([0, *(scored.flags & Flag.CODE != 0)])
