@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from scrapy_dripper.checks import FALLBACKS, LANGUAGE_MODELS, LONGEST_VALUE, METHODS, did_you_mean, is_method, short
-from scrapy_dripper.choose import MOST_TAKEN, REPEATED, TEMPLATE, Choice, ScoredPage, choose
+from scrapy_dripper.choose import MOST_TAKEN, REPEATED, Choice, ScoredPage, choose
 from scrapy_dripper.choose.short_pages import is_menu, shows_prose
 from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.config import OPTION_NAMES, OUTPUT_FIELDS, Config, check_methods
@@ -51,6 +51,8 @@ DOCUMENTS_TOGETHER = 256
 _NO_BLOCKS = Labels(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.bool_))
 """The labels of a page without blocks, such as a page that only has formulas for a script to draw. The engine is not
 asked about it."""
+TEMPLATE = "template"
+"""The source of the labels of a site's template."""
 _FOUND_NOTHING = "the model found no main content"
 _ONLY_MENUS = "the model found only menus in the first part of a page that is too large"
 _NO_MEMORY = Over("out of memory; in a worker process, DRIPPER_WORKER_MEMORY sets the limit", "DRIPPER_WORKER_MEMORY")

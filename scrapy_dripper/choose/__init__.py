@@ -19,14 +19,14 @@ import numpy as np
 
 from scrapy_dripper.choose.boilerplate import MOST_BOILERPLATE, without_boilerplate
 from scrapy_dripper.choose.comments import posts_of, with_comments, with_replies
-from scrapy_dripper.choose.decision import decide
+from scrapy_dripper.choose.decision import IS_WHOLE, decide
 from scrapy_dripper.choose.duplicates import without_duplicates
 from scrapy_dripper.choose.headings import LONGEST_HEADING, MOST_EMPTY, with_facts, with_headings, with_headline
 from scrapy_dripper.choose.mask import mask_of
-from scrapy_dripper.choose.scored import SURE, Bools, Labels, ScoredPage
+from scrapy_dripper.choose.scored import SURE, Labels, ScoredPage
 from scrapy_dripper.choose.short_pages import LONGEST_ERROR, with_short_page
 from scrapy_dripper.choose.user_rules import with_rules, with_rules_again
-from scrapy_dripper.page.page import Flag, Mask, Page, Tree
+from scrapy_dripper.page.page import Bools, Flag, Mask, Tree
 from scrapy_dripper.page.tags import TAGS, tag_mask
 from scrapy_dripper.page.vocabulary import HEROES, either
 from scrapy_dripper.structures.asides import without_dialogs
@@ -53,8 +53,6 @@ MODEL = ""
 """The reason of labels that follow from the probabilities of a model."""
 REPEATED, HIDDEN = "repeated", "hidden"
 """The names of the step of the site memory, and of the removal of hidden text, in ``Choice``."""
-TEMPLATE = "template"
-"""The source of the labels of a site's template."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +62,7 @@ class Step:
     name: str
     """The name in ``Extraction.details["overruled"]`` and in the stats."""
     reason: str
-    """Why a label was changed. An option's step says so itself if it has no reason, or if the option is ``drop``."""
+    """Why a label was changed."""
     change: Callable[[ScoredPage, Bools], Bools]
     by_model: bool = False
     """True if the step is only for labels that follow from the probabilities of an engine."""
@@ -80,17 +78,11 @@ class Step:
         whole = scored.marks is not None and scored.marks.whole
         return not (self.option and whole) or getattr(scored.page.config, self.option) == "drop"
 
-    def reason_for(self, scored: ScoredPage) -> str:
-        """Return why the step has changed labels of a page."""
-        value = getattr(scored.page.config, self.option) if self.option else ""
-        return self.reason if self.reason and value != "drop" else f"DRIPPER_{self.option.upper()} is {value!r}"
 
-
-_SOFT, _PROSE = Flag.CODE | Flag.PREFORMATTED, Flag.HEADING | Flag.PARAGRAPH | Flag.LIST | Flag.QUOTE
+_PROSE = Flag.HEADING | Flag.PARAGRAPH | Flag.LIST | Flag.QUOTE
 _hero = re.compile(either(HEROES))
 _LINK, _TABLE = TAGS["a"], TAGS["table"]
 _heads_table = tag_mask("caption", "th")
-_is_written = tag_mask("dl", "blockquote", "details", "figure")
 STEPS = (
     Step(
         "short_page",
@@ -116,8 +108,10 @@ STEPS = (
         free=ASKED,
     ),
     Step("rules", "a rule of DRIPPER_RULES", with_rules, free=ASKED),
-    Step("comments", "", with_comments, free=ASKED, option="comments"),
-    Step("headline", "the headline comes first, with its lead", with_headline, free=ASKED, option="title"),
+    Step("comments", "DRIPPER_COMMENTS: readers' comments", with_comments, free=ASKED, option="comments"),
+    Step(
+        "headline", "DRIPPER_TITLE: the headline comes first, and its lead", with_headline, free=ASKED, option="title"
+    ),
     # After the headline, whose lead these could be.
     Step(
         "dialogs",
@@ -216,10 +210,9 @@ def choose(scored: ScoredPage) -> Choice:
     overruled = tuple(dict.fromkeys(change.step for change in changes if change.is_overruled))
     main, hidden = changes[-1].main, hidden_nodes(scored.page.tree)
     by_page = next((before.main for before, after in pairwise(changes) if after.step == REPEATED), main)
-    if hidden.any():
-        after = main & ~hidden_blocks(scored.page, hidden, whole=True)
-        if takes_too_much(scored, main, after, sure=math.inf):
-            return Choice(scored, main, by_page, np.zeros_like(hidden), changes, (*overruled, HIDDEN))
+    seen = ~hidden_blocks(scored.page, hidden, whole=True) if hidden.any() else main
+    if takes_too_much(scored, main, main & seen, sure=math.inf):
+        hidden, overruled = np.zeros_like(hidden), (*overruled, HIDDEN)
     return Choice(scored, main, by_page, hidden, changes, overruled)
 
 
@@ -233,7 +226,7 @@ def apply(steps: Iterable[Step], scored: ScoredPage) -> Iterator[Change]:
         changed = step.change(scored, main)
         stops = changed is not main and step.free < ASKED and takes_too_much(scored, main, changed, step.free)
         main = main if stops else changed
-        yield Change(step.name, step.reason_for(scored), main, stops)
+        yield Change(step.name, step.reason, main, stops)
 
 
 def first_labels(scored: ScoredPage) -> Bools:
@@ -250,9 +243,8 @@ def first_labels(scored: ScoredPage) -> Bools:
     heroes = names.matching(_hero, *HEROES)
     heroes = [node for node in heroes if tree.block_end[node] - tree.block_start[node] <= MOST_HERO_BLOCKS]
     titles = [node for node in tree.tabs if tree.nodes[node].get("role") != "tabpanel"]  # of panels
-    written = [*whole, *heroes, *boxes, *titles, *_footnotes(scored.page)]
-    written += np.flatnonzero(_is_written[tree.tag]).tolist()
-    soft = (scored.flags & _SOFT != 0) | scored.page.within(written)
+    written = [*whole, *heroes, *boxes, *titles, *_footnotes(tree), *np.flatnonzero(IS_WHOLE[tree.tag]).tolist()]
+    soft = (scored.flags & Flag.CODE != 0) | scored.page.within(written)
     return decide(
         tree,
         labels.probabilities,
@@ -275,13 +267,12 @@ def _data_tables(tree: Tree) -> list[int]:
     return sorted(found)
 
 
-def _footnotes(page: Page) -> list[int]:
+def _footnotes(tree: Tree) -> list[int]:
     """Return the footnotes of a page, which are recognised in the same way as for Markdown."""
-    tree = page.tree
-    links = [(tree.nodes[i], tree.nodes[i].get("href") or "") for i in tree.refers if tree.tag[i] == _LINK]
     marks = FootnoteMarks(tree.nodes[0])
-    notes = {marks.note(link, href) for link, href in links if href[:1] == "#"} - {None}
-    return [i for i, node in enumerate(tree.nodes) if node in notes] if notes else []
+    links = ((tree.nodes[i], tree.nodes[i].get("href") or "") for i in tree.refers if tree.tag[i] == _LINK)
+    notes = {marks.note(link, href) for link, href in links if href[:1] == "#"}
+    return [i for i, node in enumerate(tree.nodes) if node in notes]
 
 
 def takes_too_much(scored: ScoredPage, before: Bools, after: Bools, free: float = 0, sure: float = SURE) -> bool:
