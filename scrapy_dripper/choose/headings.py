@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, partial
 from itertools import chain, islice, takewhile
 
 import numpy as np
 
+from scrapy_dripper.choose.mask import mask_of
 from scrapy_dripper.choose.scored import ELSEWHERE, LIKELY, LONGEST_LINE, UNSEEN, ScoredPage
 from scrapy_dripper.declared.elements import names_site
 from scrapy_dripper.declared.names import LINE, Match
 from scrapy_dripper.declared.schema_org import tokens
-from scrapy_dripper.page.page import Bools, Flag, Page
-from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS
+from scrapy_dripper.page.page import Bools, Flag, Page, block_behind, is_gap
+from scrapy_dripper.page.tags import LONGEST_CLASS, MEDIA, TAGS, tag_mask
 from scrapy_dripper.page.vocabulary import (
     AMOUNT_LABELS,
     CURRENCIES,
@@ -309,6 +311,7 @@ LONGEST_HEADING = 12
 _asks = re.compile(rf"(?:{either(REPLIES)})\W*(?:cancel reply\W*)?", re.I).fullmatch
 _RANKS = np.zeros(max(TAGS.values()) + 1, dtype=np.int8)
 _RANKS[[TAGS[f"h{rank}"] for rank in range(1, 7)]] = range(1, 7)
+_is_image = tag_mask(*MEDIA)
 _BARRED = UNSEEN | ELSEWHERE | Flag.LINK | Flag.BUTTON
 
 
@@ -316,8 +319,8 @@ def with_headings(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels with headings added of whose section most is main, from its beginning, and without those of
     whose section nothing is.
 
-    The first main block stays, and so do links and the headings of images. Nothing is added above it. A heading that
-    ends its element heads nothing, and one that asks for a comment has no content.
+    The first main block stays, and so do links, prices and the headings of images that are written. Nothing is added
+    above it. A heading that ends its element heads nothing, and one that asks for a comment has no content.
     """
     page, tree, blocks = scored.page, scored.page.tree, scored.page.blocks
     own, outer = _RANKS[tree.tag[blocks.context]], _RANKS[tree.tag[np.maximum(tree.parent[blocks.context], 0)]]
@@ -326,6 +329,7 @@ def with_headings(scored: ScoredPage, main: Bools) -> Bools:
     seen = (scored.flags & UNSEEN == 0) & ((scored.flags & Flag.BUTTON == 0) | (scored.size > LONGEST_HEADING))
     may_be = ~main & (scored.flags & _BARRED == 0) & (scored.probabilities >= HEADING_PROBABILITY)
     total, kept = (np.cumsum([0, *part]) for part in (scored.chars * seen, scored.chars * (seen & main)))
+    images = cache(partial(_images, page, main))
     labels: Bools = main.copy()
     empty: list[int] = []
     ends = [len(main)] * 7  # where a section of each rank ends, if it begins here
@@ -335,8 +339,9 @@ def with_headings(scored: ScoredPage, main: Bools) -> Bools:
         rank, text = ranks[i], blocks.text[i]
         end = ends[rank]
         if rank and i > first and len(text.split()) <= LONGEST_HEADING:
-            if main[i] and after >= end and not blocks.links[i]:
-                if (shown < end or _asks(text)) and not blocks.images[i + 1 : end + 1].any():
+            if main[i] and after >= end and not blocks.links[i] and not may_be_price(text):
+                shows_images = blocks.images[i + 1 : end + 1].any() and images()[i + 1 : end + 1].any()
+                if (shown < end or _asks(text)) and not shows_images:
                     empty.append(i)
             elif may_be[i] and after == shown < end and i + 1 < tree.block_end[page.holder(i)]:
                 labels[i] = kept[end] - kept[i] >= NEARLY_ALL * (total[end] - total[i + 1])
@@ -349,3 +354,12 @@ def with_headings(scored: ScoredPage, main: Bools) -> Bools:
     if len(empty) <= MOST_EMPTY:
         labels[empty] = False
     return labels
+
+
+def _images(page: Page, main: Bools) -> Bools:
+    """Return for each block, and for the end of the page, whether an image in it or before it is written."""
+    tree = page.tree
+    owners = tree.self_owner[mask_of(page, main).nodes & _is_image[tree.tag]]
+    found: Bools = np.zeros(len(main) + 1, dtype=np.bool_)
+    found[np.where(is_gap(owners), block_behind(owners), owners)] = True
+    return found

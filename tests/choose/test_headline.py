@@ -244,7 +244,9 @@ BASKETS = "<h1>Baskets</h1><p>Weave the rods."
         ("<h2>Reviews</h2><p>- Log in<h2>Tools</h2><p>A knife.", "## Tools\n\nA knife."),  # before another
         ("<h2>Reviews</h2><h3>Of others</h3><p>- Log in", ""),  # with a heading
         ("<h2>Reviews</h2><p>- Log in<h3>Of Ann</h3><p>Good.", "## Reviews\n\n### Of Ann\n\nGood."),  # with a part
-        ("<h2>A plan</h2><img src=/plan.png width=600 height=400><p>- Log in", "## A plan"),
+        ("<div><h2>A plan</h2><img src=/plan.png width=600 height=400></div><p>- Log in", "## A plan"),
+        ("<h2>Related</h2><p><a href=/a><img src=/a.png width=600 height=400></a>- One", ""),  # an image of the rest
+        ("<h2>£34.99</h2><p>- Add to basket", "## £34.99"),
         ("<h2><a href=/all>All of them</a></h2><p>- Log in", "## [All of them](https://example.org/all)"),
         ("<h2>Part two</h2><h2>Part three</h2><p>The end.", "## Part two\n\n## Part three\n\nThe end."),
         ("<h2>Hidden</h2><p hidden>- Log in", "## Hidden"),
