@@ -310,9 +310,10 @@ def _decided(tree: Tree, known: Styles) -> dict[int, bool]:
     named = {name: _last(rule) for name, rule in known.items() if "white-space" in rule}
     found: dict[int, bool] = {}
     distinct = set(tree.names)
-    if named or any(map(" ".join(distinct).__contains__, _OF_CLASSES)):
+    by_class = any(map(" ".join(distinct).__contains__, _OF_CLASSES))
+    if named or by_class:
         said = {names: [named[name] for name in names.split() if name in named] for names in distinct}
-        told = {names: not rules or rules[-1] for names, rules in said.items() if rules or _class(names)}
+        told = {names: not rules or rules[-1] for names, rules in said.items() if rules or (by_class and _class(names))}
         found = {i: told[names] for i, names in enumerate(tree.names) if names in told}
     for i in tree.may_hide:
         style = tree.nodes[i].get("style") or ""

@@ -113,19 +113,19 @@ def _around_forms(page: Page, matching: Callable[..., list[int]]) -> Iterator[tu
     forms = np.flatnonzero(tree.tag == TAGS["form"]).tolist()
     if not forms:
         return
-    words = page.blocks.words_before()
+    spans: list[tuple[int, int]] = []
     for levels, nodes in (
         (PANEL_LEVELS, matching(_message)),
         (0, matching(_sign_up, "newsletter", "subscri", "sign", "mailing", "opt", "abonne")),
     ):
         for node in nodes:
-            a, b = int(tree.block_start[node]), int(tree.block_end[node])
             around = node
             for _ in range(levels):
                 around = max(0, int(tree.parent[around]))
-            near = bisect_left(forms, around) < bisect_left(forms, int(tree.end[around]))
-            if near and words[b] - words[a] <= LONGEST_MESSAGE:
-                yield a, b
+            if bisect_left(forms, around) < bisect_left(forms, int(tree.end[around])):
+                spans.append((int(tree.block_start[node]), int(tree.block_end[node])))
+    words = page.blocks.words_before() if spans else []
+    yield from ((a, b) for a, b in spans if words[b] - words[a] <= LONGEST_MESSAGE)
 
 
 def _repeated(page: Page, main: Bools, matching: Callable[..., list[int]]) -> Iterator[tuple[int, int]]:

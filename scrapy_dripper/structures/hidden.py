@@ -11,7 +11,6 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
-from typing import cast
 
 import numpy as np
 from lxml import etree
@@ -62,7 +61,6 @@ TAB_LEVELS = 3
 say by their class that hidden text unfolds, with its own."""
 
 _is_bar = re.compile(rf"\s(?:{either(_BARS)})(?=\s|$)").search
-_may_be_of_tabs = etree.XPath("descendant-or-self::*[contains(@role, 'tab') or contains(@class, 'tab')]")
 _is_of_tabs = re.compile(r"tab(?!le)|pane", re.I).search
 _PANELS = frozenset({"div", "section", "article", "aside", "p"})
 _TITLES = frozenset("h1 h2 h3 h4 h5 h6 p div strong b summary button".split())
@@ -194,9 +192,10 @@ def tabs_of(root: etree._Element, html: str) -> Tabs:
     if not any(map(html.__contains__, _OF_BARS)):
         return Tabs()
     bars: dict[etree._Element, list[etree._Element]] = {}
-    for element in cast("list[etree._Element]", _may_be_of_tabs(root)):
-        name = element.get("class") or ""
-        role = element.get("role")
+    for element in root.iter(etree.Element):
+        name, role = element.get("class") or "", element.get("role") or ""
+        if "tab" not in name and "tab" not in role:
+            continue
         if role in ("tablist", "tabpanel"):  # an element around these is no list of tabs, whatever its class
             for around in islice(element.iterancestors(), TAB_LEVELS):
                 bars.pop(around, None)

@@ -75,7 +75,7 @@ class Sums:
 
     def over(self, start: Ints, end: Ints) -> Doubles:
         """Return the sum of ``values[..., start:end]`` for each pair of indexes."""
-        sums: Doubles = self._totals[..., end] - self._totals[..., start]
+        sums: Doubles = self._totals.take(end, axis=-1) - self._totals.take(start, axis=-1)
         return sums
 
 
