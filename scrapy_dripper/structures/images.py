@@ -18,6 +18,7 @@ from lxml import etree
 from scrapy_dripper.characters import unbroken
 from scrapy_dripper.page.nodes import SHORT
 from scrapy_dripper.page.tags import LONGEST_CLASS, PLAYERS
+from scrapy_dripper.structures import NEAR
 from scrapy_dripper.structures.items import Audio, Image, Items, Paragraph, Runs, Table, Video
 
 Resolve = Callable[[str], str]
@@ -75,7 +76,9 @@ _icon_class = re.compile(
 _icon_file = re.compile(
     r"(?:^|[/_-])ico(?:ns?)?[/_-][^/]{0,200}\.(?:svg|gif|ico)$|[_-]icons?\.(?:svg|gif|ico)$", re.I
 ).search
-_button_file = re.compile(r"(?:^|/)buttons?/[^/]{0,200}\.(?:svg|gif|png)$", re.I).search
+# vBulletin has the second one beside the name of a quoted user.
+_button_file = re.compile(r"(?:(?:^|/)buttons?/[^/]{0,200}|(?:^|/)misc/quote_icon)\.(?:svg|gif|png)$", re.I).search
+_counter_host = re.compile(r"https?://(?:[\w-]{1,60}\.){1,3}(?:sitemeter|statcounter)\.com/", re.I).match
 _avatar_class = re.compile(r"(?<!has-)(?<!no-)(?<!with-)avatar", re.I).search
 _avatar_file = re.compile(
     r"//(?:\w+\.)?gravatar\.com/avatar/|/(?:user_?)?avatars/|/user_avatar/|/(?:default|no|user|anonymous)[-_]?avatar\.\w",
@@ -104,7 +107,23 @@ _OF_ORNAMENTS = _ORNAMENTS | frozenset(
     "yellow".split()
 )
 """What the name of the file of an ornament says, complete."""
+_ACTIONS = frozenset(
+    "bookmark comments email emailbutton enlarge expand fax favorite favorites font mail print printbutton printer "
+    "quote reply reprint reprints rss send share sharing subscribe tweet zoom".split()
+)
+_NETWORKS = frozenset(
+    "delicious digg facebook flickr gplus instagram kakao linkedin livejournal mastodon odnoklassniki pinterest reddit "
+    "stumbleupon telegram tumblr twitter vk vkontakte weibo whatsapp youtube".split()
+)
+_OF_CONTROLS = _ACTIONS | _NETWORKS | _OF_ORNAMENTS | frozenset("btn follow in logo out px this x".split())
+"""What the name of the file of a control says, complete."""
+LONGEST_CONTROL = 3
+"""Maximum number of words in the name of the file of a control."""
+_shares = re.compile(r"\bshare(?:r\b|[./?]|$)|\bintent/|/home\?status=|^(?:mailto|javascript):|^#?$", re.I).search
+_long_number = re.compile(r"\d{3}").search
 _words_of_name = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])").findall
+_DRAWN = frozenset({"gif", "png", "svg", "webp"})
+"""Extensions of the files of drawings. Photographs have others."""
 _hash = re.compile(r"(?=[a-f]{0,63}\d)[0-9a-f]{8,64}(?=[-_.])").sub
 _file_name = re.compile(r"[\w.,@%()+-]+\.(?:jpe?g|png|gif|webp|avif|svg|bmp)", re.I).fullmatch
 _icon_length = re.compile(r"\s*0*(?:[12]?\d|3[0-2])(?:\.\d+)?\s*(?:px\s*)?").fullmatch
@@ -143,7 +162,9 @@ def image(element: etree._Element, resolve: Resolve) -> Image | None:
 def _is_decoration(element: etree._Element, img: dict[str, str], address: str, alt: str) -> bool:
     """Return True for icons, avatars, and images that the page marks as decorative (WAI-ARIA, 6.6)."""
     path = _end_of_path(address)
-    if _icon_class(img.get("class", "")[:LONGEST_CLASS]) or _icon_file(path) or _button_file(path):
+    if _icon_class(img.get("class", "")[:LONGEST_CLASS]) or _icon_file(path) or _counter_host(address):
+        return True
+    if is_button(element, address):
         return True
     if alt:
         return False
@@ -168,16 +189,46 @@ def has_place(element: etree._Element) -> bool:
 
 def _is_ornament(file: str) -> bool:
     """Return True for the name of a file that says nothing but that it is an ornament, as in ``arrow-left-red.gif``."""
+    words, kind = _words_and_kind(file)
+    return kind in _DRAWN and not _ORNAMENTS.isdisjoint(words) and _OF_ORNAMENTS.issuperset(words)
+
+
+def _words_and_kind(file: str) -> tuple[list[str], str]:
+    """Return the words in the name of a file, without the numbers that tell its versions apart, and its extension."""
     name, _, kind = unquote(file).rpartition(".")
-    if kind.lower() not in ("gif", "png", "svg", "webp"):
+    return [word.lower() for word in _words_of_name(_hash("", name + "."))], kind.lower()
+
+
+def is_button(element: etree._Element, address: str | None = None) -> bool:
+    """Return True for the picture of a button: in a folder of that name, where forums keep them; or in a link or button
+    by which a page is printed, sent, shared or followed, as the name of its file says.
+
+    ``address`` is the URL of the picture, if it is not the ``src`` of the element. A photograph, a large picture and
+    one with a caption are none. News about a network may have its logo, too, so the link has to lead there.
+    """
+    address = element.get("src") or "" if address is None else address
+    path = _end_of_path(address)
+    if _button_file(path):
+        return True
+    file = path.rpartition("/")[2]
+    words, kind = _words_and_kind(file)
+    if not 0 < len(words) <= LONGEST_CONTROL or _long_number(file):  # the number of a photograph, or its size
         return False
-    words = {word.lower() for word in _words_of_name(_hash("", name + "."))}
-    return not words.isdisjoint(_ORNAMENTS) and words <= _OF_ORNAMENTS
-
-
-def is_button(element: etree._Element) -> bool:
-    """Return True for the picture of a button, which forums keep in a folder of that name."""
-    return bool(_button_file(_end_of_path(element.get("src") or "")))
+    known = _OF_CONTROLS.issuperset(words)
+    if not (known or "btn" in words or words[-1] == "button"):
+        return False
+    around = list(islice(element.iterancestors(), NEAR))
+    link = next((one for one in around if one.tag in ("a", "button")), None)
+    sizes = [size for name in ("width", "height") if (size := _length(element.get(name)))]
+    if link is None or min(sizes, default=0) >= LARGE or any(one.tag == "figure" for one in around):
+        return False
+    href = (link.get("href") or "")[:LONGEST_CLASS]
+    shares = _shares(href) is not None
+    if _image_file(href) or not (sizes or shares or kind in _DRAWN):
+        return False
+    networks = _NETWORKS.intersection(words)
+    acts = not (known and _ACTIONS.isdisjoint(words))
+    return acts or (bool(networks) and (shares or any(network in href.lower() for network in networks)))
 
 
 def _end_of_path(address: str) -> str:
