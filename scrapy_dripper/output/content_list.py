@@ -744,7 +744,7 @@ def _add_list(reader: Reader, ended: OpenList, level: int | None = None) -> None
     elif entries:
         if ended.kind == "unordered":
             if len(entries) == 1 and len(entries[0].items) == 1 and type(entries[0].items[0]) is List:
-                reader.items.append(entries[0].items[0])
+                reader.items.extend(_without_layout(reader, entries[0].items[0]))
                 return
             entries = [kept for entry in entries for kept in _without_empty_level(entry)]
         if ended.numeral is not None:
@@ -756,7 +756,18 @@ def _add_list(reader: Reader, ended: OpenList, level: int | None = None) -> None
         if level is not None and type(before) is List and 0 < len(before.items) < SHORT:  # entries are copied
             made = _joined(before, made, level)
             reader.items.pop()
-        reader.items.append(made)
+        reader.items.extend(_without_layout(reader, made))
+
+
+def _without_layout(reader: Reader, made: List) -> Items:
+    """Return the content of a list that only lays out a section: its only entry begins with a heading.
+
+    In another list, it is a level. In an ordered list, the heading may be a step, whose number counts, unless it is the
+    headline.
+    """
+    first = made.items[0].items[0] if len(made.items) == 1 and made.items[0].items else None
+    is_layout = type(first) is Title and (made.kind == "unordered" or first.level == 1)
+    return made.items[0].items if is_layout and reader.frame.open_list is None else (made,)
 
 
 def _joined(around: List, inner: List, level: int) -> List:
