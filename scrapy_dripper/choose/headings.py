@@ -272,15 +272,20 @@ def _cents(text: str) -> str:
 
 
 def _named(scored: ScoredPage, main: Bools, name: int, declared: Iterable[str]) -> Iterator[int]:
-    """Yield the texts below the name that consist of declared names: the authors of a paper, or who offers a job."""
+    """Yield the texts below the name that consist of declared names, each name once: the authors of a paper, or who
+    offers a job.
+    """
     texts = scored.page.blocks.text
     named = [words for words in (frozenset(tokens(text)) for text in declared) if words]
     known = frozenset().union(*named)
+    shown = set[frozenset[str]]()
     for i in range(name + 1, min(name + 1 + BLOCKS_BELOW_NAME, len(main)) if known else 0):
         words = [] if scored.flags[i] & (UNSEEN | ELSEWHERE) else tokens(texts[i])
         if len(words) <= 2 * sum(word in known for word in words):  # others are numbers of notes, titles and places
             text = set(words)  # once, because each of many authors is looked for in it
-            if any(one <= text for one in named):
+            new = {one for one in named if one <= text} - shown
+            shown |= new
+            if new:
                 yield i
 
 

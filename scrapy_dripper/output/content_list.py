@@ -169,9 +169,11 @@ def _without_copies(items: Items) -> Items:
 
 # ---------------------------------------------------------------------- inline tags
 _for_screen_readers = re.compile(
-    r"(?:^|\s)(?:sr-only|screen-?reader(?:s?-?text|-only)?|(?:u-)?visually-?hidden|show-for-sr|a11y-hidden)(?:\s|$)",
+    r"(?:^|\s)(?:sr-only|screen-?reader(?:s?-?text|-only)?|(?:u-)?visually-?hidden|element-invisible|show-for-sr"
+    r"|a11y-hidden)(?:\s|$)",
     re.I,
 ).search
+_of_researcher = re.compile(r"https?://(?:www\.)?orcid\.org/").match
 _word = re.compile(r"\w").search
 
 
@@ -251,6 +253,8 @@ def _anchor(reader: Reader, element: etree._Element) -> Leave:
     reader.touch()
     if not href or (reader.frame.title and is_self_link(element)):
         return skip if href else None
+    if _of_researcher(href) and _is_unseen(element):  # the sign of ORCID beside the name of an author
+        return skip
     url = reader.resolve(href)
     if reader.frame.title and reader.leads_here(url):
         return None  # the headline of a post, which themes link to the page that it is on
@@ -286,7 +290,7 @@ def _anchor_here(reader: Reader, element: etree._Element, href: str) -> Leave:
 
 
 def _is_unseen(element: etree._Element) -> bool:
-    """Return True for a sign with a text for screen readers only."""
+    """Return True for a link that shows a sign, with a text for screen readers only."""
     seen = [element.text, *(child.tail for child in element)]
     others = (child for child in element if not _for_screen_readers(child.get("class") or ""))
     return not any(text and text.strip() for text in seen) and not any(map(has_word, others))

@@ -114,7 +114,8 @@ def test_the_model_may_see_that_a_page_is_that_of_a_product(
 
 
 PAPER = (
-    "<h1>Tides of the sound</h1><p>Ada Lund<sup>1</sup>, Li Wei</p><p>University of the North</p><p>- The sea rises."
+    "<h1>Tides of the sound</h1><p>Ada Lund<sup>1</sup>, Li Wei</p><p>University of the North</p><p>Li Wei<p>- The sea "
+    "rises."
 )
 
 
@@ -128,6 +129,7 @@ PAPER = (
     ],
 )
 def test_the_authors_of_a_paper_stay_with_its_name(declared: list[str], expected: list[str]) -> None:
+    """A text that only names some of them again is a menu or a reference."""
     head = "".join(f'<meta name="citation_author" content="{name}">' for name in declared)
     scored = given(f"<head>{head}</head><body>{PAPER}", 0.1)
 
