@@ -195,6 +195,7 @@ _has_currency = re.compile(CURRENCIES, re.I).search
 _sum = rf"(?:(?:[a-z]{{1,2}}\s?)?(?:{CURRENCIES})\s?\d[\d.,'’]{{0,12}}|\d[\d.,'’]{{0,12}}\s?(?:{CURRENCIES}))\+?"
 _title_parts = re.compile(r"\s[-–—|·•:]\s|:\s").split
 _amount = re.compile(r"(\d[\d.,'’]{0,12}?)(?:[.,](\d{1,2}))?(?![\d.,'’]{0,12}\d)").search
+_length = re.compile(r"\s\(?\d{1,3}:\d\d\)?\Z").sub
 _is_price = re.compile(rf"(?:[^\W\d]{{1,12}}:\s)?{_sum}(?:\W{{0,3}}{_sum}){{0,2}}", re.I).fullmatch
 _energy, _label = either(ENERGY_LABELS), either(TIME_LABELS, AMOUNT_LABELS, ENERGY_LABELS)
 _begins_with_label = re.compile(rf"[^\d\n]{{0,30}}\b(?:{_label})\b", re.I).match
@@ -213,7 +214,7 @@ def may_be_price(text: str) -> bool:
 
 def with_facts(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels with the facts added that stand beside the name of a page: its ``<h1>``, or else the first main
-    block.
+    block; and with the tracks of an album.
     """
     if not main.any():
         return main
@@ -227,7 +228,7 @@ def with_facts(scored: ScoredPage, main: Bools) -> Bools:
     employers = declared.linked.names("hiringOrganization") if "jobposting" in declared.types else ()
     employer = islice(_named(scored, main, name, employers), 1)
     labels: Bools = main.copy()
-    for facts in (_price(scored, main, name), authors, employer, _of_recipe(scored, main, name)):
+    for facts in (_price(scored, main, name), authors, employer, _tracks(scored), _of_recipe(scored, main, name)):
         labels[[*facts]] = True
     return labels
 
@@ -289,6 +290,14 @@ def _named(scored: ScoredPage, main: Bools, name: int, declared: Iterable[str]) 
                 yield i
 
 
+def _tracks(scored: ScoredPage) -> Iterator[int]:
+    """Yield the texts that are declared tracks of an album, with or without their length."""
+    declared = {_letters(track) for track in scored.page.declared.linked.tracks()}
+    for i, text in enumerate(scored.page.blocks.text if declared else ()):
+        if not scored.flags[i] & (UNSEEN | ELSEWHERE) and _letters(_length("", text)) in declared:
+            yield i
+
+
 def _of_recipe(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
     """Yield the texts above the end of the main content of a recipe that state its times, its amount or its energy,
     some of them in two blocks.
@@ -344,7 +353,7 @@ def with_headings(scored: ScoredPage, main: Bools) -> Bools:
         rank, text = ranks[i], blocks.text[i]
         end = ends[rank]
         if rank and i > first and len(text.split()) <= LONGEST_HEADING:
-            if main[i] and after >= end and not blocks.links[i] and not may_be_price(text):
+            if main[i] and after >= end and not blocks.links[i] and not _is_price(text):
                 shows_images = blocks.images[i + 1 : end + 1].any() and images()[i + 1 : end + 1].any()
                 if (shown < end or _asks(text)) and not shows_images:
                     empty.append(i)

@@ -104,6 +104,12 @@ class Linked:
                 return names
         return []
 
+    def tracks(self) -> list[str]:
+        """Return the names of the recordings of an album."""
+        values = chain.from_iterable(_as_list(root.get("track")) for root in self.roots if isinstance(root, dict))
+        lists = (items(one) or [one] for one in islice(values, MOST_VALUES) if isinstance(one, dict))
+        return [name for one in chain.from_iterable(lists) if (name := self._name(one.get("item", one)))]
+
     def _name(self, value: Any) -> str:
         if isinstance(value, dict):
             named = value if value.get("name") or value.get("givenName") else self.by_id.get(_identity(value), value)

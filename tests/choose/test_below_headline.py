@@ -1,4 +1,4 @@
-"""The price of a product, the authors of a paper, who offers a job and the facts of a recipe are written."""
+"""Facts beside a name are written: price, authors, employer, tracks of an album, and the times of a recipe."""
 
 from __future__ import annotations
 
@@ -148,3 +148,32 @@ def test_a_job_says_who_offers_it(kind: str, expected: list[str]) -> None:
     scored = given(f'<script type="application/ld+json">{data}</script>{body}', 0.1)
 
     assert added(scored.page, with_facts(scored, marked(scored.page))) == expected
+
+
+ALBUM = (
+    "<h1>Harbour songs</h1><p>Favourite track: Low tide<p>- The rope is wet, and the boat is slow.<div>1.</div><div>"
+    "<a href=/1>Low tide</a> 03:21</div><div>2.</div><div>672 (1:24)</div><footer>Low tide</footer>"
+)
+
+
+@pytest.mark.parametrize(
+    "tracks",
+    [
+        {"@type": "ItemList", "itemListElement": [{"item": {"name": "Low tide"}}, {"item": {"name": "672"}}]},
+        [{"@type": "MusicRecording", "name": "Low tide"}, {"@type": "MusicRecording", "name": "672"}],
+    ],
+)
+def test_an_album_keeps_its_tracks(tracks: object) -> None:
+    data = json.dumps({"@type": "MusicAlbum", "name": "Harbour songs", "track": tracks})
+    scored = given(f'<script type="application/ld+json">{data}</script>{ALBUM}', 0.1)
+
+    assert added(scored.page, with_facts(scored, marked(scored.page))) == ["Low tide 03:21", "672 (1:24)"]
+
+
+@pytest.mark.parametrize(
+    "tracks", [None, "Low tide", 672, [None, 3], {"itemListElement": "x"}, [{"item": 5}, {"item": {}}]]
+)
+def test_what_else_is_under_tracks_adds_nothing(tracks: object) -> None:
+    scored = given(f'<script type="application/ld+json">{json.dumps({"track": tracks})}</script>{ALBUM}', 0.1)
+
+    assert not added(scored.page, with_facts(scored, marked(scored.page)))
