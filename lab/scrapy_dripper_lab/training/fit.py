@@ -114,8 +114,9 @@ def calibrate(probabilities: npt.NDArray[np.float64], main: npt.NDArray[np.bool_
         gradient = x.T @ (p - main) + 1e-6 * line
         hessian = (x * (p * (1 - p) + 1e-12)[:, None]).T @ x + 1e-6 * np.eye(2)
         step = np.linalg.solve(hessian, gradient)
-        line = line - step
-        if np.abs(step).max() < 1e-9:
+        largest = np.abs(step).max()
+        line = line - step / max(1, largest)  # where nearly all odds are extreme, a whole step leads too far
+        if largest < 1e-9:
             break
     return Calibration(slope=float(line[0]), intercept=float(line[1]))
 

@@ -7,7 +7,8 @@ and a network is better than either.
 
 Strong regularisation matters more than size. Features of class names and words are dropped for blocks and for whole
 pages, declared facts are dropped for whole pages so that the model also knows facts that no page declares, and blocks
-are left out.
+are left out. Places are dropped for most pages, so that the model knows a block by what it is and by its neighbours,
+and labels do not sink along a long page.
 """
 
 from __future__ import annotations
@@ -47,6 +48,14 @@ CROPPED = 0.2
 """Share of the pages of which only one half is seen, so that labels do not depend on how long a page goes on."""
 DECLARED_DROPOUT = 0.3
 """Share of the pages whose declared facts are dropped."""
+PLACE_DROPOUT = 0.7
+"""Share of the pages of which no place is seen: how far a block is from the start and the end of its page and of the
+elements around it, from headings, and from declared facts."""
+PLACES = (
+    *("index", "words_before", "words_after", "headings_before", "since_heading", "words_since_heading", "to_h1"),
+    *("to_name", "declared_before", "declared_after", "since_long", "until_long"),
+)
+"""The features that are places, in addition to those that end in ``_start`` and ``_end``."""
 F1_LOSS, TYPE_LOSS = 0.5, 0.1
 """Weights of the page's soft F1 and of its type in the loss, in addition to the cross-entropy of its blocks."""
 SMOOTH_WORDS = 10.0
@@ -160,6 +169,7 @@ class _Dropped:
 
     names: Tensor
     words: Tensor
+    places: Tensor
     declared: Tensor
     absent: Tensor
     """The values of ``declared`` on a page that declares nothing."""
@@ -245,14 +255,17 @@ def _dropped(network: Network, names: Sequence[str]) -> _Dropped:
     def columns(*prefixes: str) -> Tensor:
         return torch.tensor([i for i, name in enumerate(known) if name.startswith(prefixes)], dtype=torch.long)
 
+    places = [i for i, name in enumerate(known) if name in PLACES or name.endswith(("_start", "_end"))]
     declared = torch.tensor([i for i, name in enumerate(known) if name in ABSENT], dtype=torch.long)
     values = torch.tensor([ABSENT.get(name, 0.0) for name in known], dtype=torch.float32)
-    return _Dropped(columns("near:", "far:"), columns("words:"), declared, network.scaled(values)[declared])
+    return _Dropped(
+        columns("near:", "far:"), columns("words:"), torch.tensor(places), declared, network.scaled(values)[declared]
+    )
 
 
 def _part(page: _Page, rng: np.random.Generator, dropped: _Dropped) -> _Page:
-    """Return a random part of a page: cropped, with blocks left out, and features of names and words set to their
-    mean."""
+    """Return a random part of a page: cropped, with blocks left out, and features of names, words and places set to
+    their mean."""
     n = len(page.x)
     size = min(n // 2 if rng.random() < CROPPED else n, MOST_BLOCKS)
     start = int(rng.integers(0, n - size + 1))
@@ -265,6 +278,8 @@ def _part(page: _Page, rng: np.random.Generator, dropped: _Dropped) -> _Page:
         x[rows[:, None], columns] = 0
     if rng.random() < DECLARED_DROPOUT:
         x[:, dropped.declared] = dropped.absent
+    if rng.random() < PLACE_DROPOUT:
+        x[:, dropped.places] = 0
     return _Page(x, page.tags[kept], page.main[kept], page.weight[kept], page.words[kept], page.share, page.kind)
 
 

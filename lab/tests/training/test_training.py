@@ -234,6 +234,16 @@ def test_the_line_that_made_the_labels_is_found(slope: float, intercept: float) 
     assert found.intercept == pytest.approx(intercept, abs=0.05)
 
 
+def test_the_line_of_extreme_probabilities_is_found() -> None:
+    """A whole step of Newton's method leads too far there."""
+    rng = np.random.default_rng(0)
+    p = 1 / (1 + np.exp(-rng.normal(-4, 6, 50_000)))
+    found = calibrate(p, rng.random(len(p)) < Calibration(0.25, -1)(p))
+
+    assert found.slope == pytest.approx(0.25, abs=0.02)
+    assert found.intercept == pytest.approx(-1, abs=0.05)
+
+
 def test_labels_that_are_all_the_same() -> None:
     """A set without main blocks has no best line, but the returned line is finite. Any line keeps the ranking."""
     assert (np.diff(Calibration(1.7, -0.3)(np.linspace(0, 1, 101))) >= 0).all()
