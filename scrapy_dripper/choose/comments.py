@@ -1,16 +1,19 @@
-"""Posts: readers' comments, which a user may keep or drop; and replies of a thread."""
+"""Posts: readers' comments, by the names of their elements, which a user may keep or drop; and replies of a thread."""
 
 from __future__ import annotations
 
+import re
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
+from lxml import etree
 
 from scrapy_dripper.choose.scored import ELSEWHERE, UNSEEN, ScoredPage
-from scrapy_dripper.page.page import Bools, Flag, Tree
+from scrapy_dripper.page.page import Bools, Flag, Page, Tree
+from scrapy_dripper.page.tags import LONGEST_CLASS
+from scrapy_dripper.page.vocabulary import COMMENT_PLACES, COMMENT_SYSTEMS, NO_COMMENTS, either
 from scrapy_dripper.structures import NEAR, NEARLY_ALL
-from scrapy_dripper.structures.comments import in_comments, types_of
 
 if TYPE_CHECKING:
     from scrapy_dripper.structures.posts import ThreadPost
@@ -19,6 +22,35 @@ FORUM = "forum"
 """The page type on which posts are the main content."""
 DISCUSSIONS = frozenset({"discussionforumposting", "qapage"})
 """schema.org types of pages whose posts are content, in lower case."""
+
+_part = rf"(?!(?:{either(NO_COMMENTS)})[-_])[a-z0-9]{{1,20}}[-_]{{1,2}}"
+_is_comments = re.compile(
+    rf"(?:^|\s)(?:(?:{_part}){{0,3}}comments?(?:[-_]{{0,2}}(?:{either(COMMENT_PLACES)})){{0,2}}(?:[-_]{{0,2}}\d{{1,12}})?"
+    rf"|(?:disqus|dsq)(?:[-_][a-z0-9]{{1,20}}){{0,2}}|{either(COMMENT_SYSTEMS)})(?=\s|$)",
+    re.I,
+).search
+"""Matches class names and ids of elements that hold comments."""
+_ROLE = "comment"
+_TYPES = frozenset({"comment", "usercomments"})
+
+
+def in_comments(page: Page) -> Bools:
+    """Return for each block whether it is in an element for comments, by class, id, role or schema.org microdata.
+
+    The root element and the body do not count, because themes put classes there that say whether comments are open.
+    """
+    tree = page.tree
+    named = {name for name in set(tree.names) if _is_comments(name[:LONGEST_CLASS])}
+    found = [i for i in tree.typed if not _TYPES.isdisjoint(_types(tree.nodes[i]))]
+    for i, node in enumerate(tree.nodes):
+        if tree.names[i] in named or _ROLE in (node.get("role"), node.get("itemprop")):
+            found.append(i)
+    return page.within([i for i in found if i > 0 and tree.nodes[i].tag != "body"])
+
+
+def _types(node: etree._Element) -> list[str]:
+    """Return the names of the schema.org types of a node, in lower case."""
+    return [one.rpartition("/")[2] for one in node.get("itemtype", "")[:LONGEST_CLASS].lower().split()]
 
 
 def posts_of(scored: ScoredPage, main: Bools) -> list[ThreadPost]:
@@ -75,7 +107,7 @@ def _part_of(tree: Tree, node: int, post: int) -> tuple[int, ...]:
 def is_thread(scored: ScoredPage) -> bool:
     """Return True if posts are the content of a page, by its type, or because JSON-LD or microdata say so."""
     page = scored.page
-    declared = chain(page.declared.types, *(types_of(page.tree.nodes[i]) for i in page.tree.typed))
+    declared = chain(page.declared.types, *(_types(page.tree.nodes[i]) for i in page.tree.typed))
     return scored.page_type == FORUM or not DISCUSSIONS.isdisjoint(declared)
 
 

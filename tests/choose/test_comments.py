@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from lxml.html import document_fromstring
 
-from scrapy_dripper.choose.comments import with_replies
+from scrapy_dripper.choose.comments import in_comments, with_replies
 from scrapy_dripper.choose.scored import Labels, ScoredPage
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page.blocks import cut
-from scrapy_dripper.structures.comments import in_comments
 from scrapy_dripper.testing import page as page_of
 from tests.output.test_posts import Engine
 
