@@ -109,9 +109,7 @@ STEPS = (
     ),
     Step("rules", "a rule of DRIPPER_RULES", with_rules, free=ASKED),
     Step("comments", "DRIPPER_COMMENTS: readers' comments", with_comments, free=ASKED, option="comments"),
-    Step(
-        "headline", "DRIPPER_TITLE: the headline comes first, and its lead", with_headline, free=ASKED, option="title"
-    ),
+    Step("headline", "DRIPPER_TITLE: the headline and its lead come first", with_headline, free=ASKED, option="title"),
     # After the headline, whose lead these could be.
     Step(
         "dialogs",

@@ -8,6 +8,7 @@ decides block by block, so it leaves a heading out above main text, or keeps one
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, partial
 from itertools import chain, islice, takewhile
@@ -279,20 +280,20 @@ def _named(scored: ScoredPage, main: Bools, name: int, declared: Iterable[str]) 
     texts = scored.page.blocks.text
     named = [words for words in (frozenset(tokens(text)) for text in declared) if words]
     known = frozenset().union(*named)
-    shown = set[frozenset[str]]()
+    left = Counter(named)  # authors may be namesakes
     for i in range(name + 1, min(name + 1 + BLOCKS_BELOW_NAME, len(main)) if known else 0):
         words = [] if scored.flags[i] & (UNSEEN | ELSEWHERE) else tokens(texts[i])
         if len(words) <= 2 * sum(word in known for word in words):  # others are numbers of notes, titles and places
             text = set(words)  # once, because each of many authors is looked for in it
-            new = {one for one in named if one <= text} - shown
-            shown |= new
+            new = [one for one in left if one <= text and left[one]]
+            left.subtract(new)
             if new:
                 yield i
 
 
 def _tracks(scored: ScoredPage) -> Iterator[int]:
     """Yield the texts that are declared tracks of an album, with or without their length."""
-    declared = {_letters(track) for track in scored.page.declared.linked.tracks()}
+    declared = {_letters(track) for track in scored.page.declared.linked.tracks()} - {""}
     for i, text in enumerate(scored.page.blocks.text if declared else ()):
         if not scored.flags[i] & (UNSEEN | ELSEWHERE) and _letters(_length("", text)) in declared:
             yield i

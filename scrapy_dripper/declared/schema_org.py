@@ -106,7 +106,9 @@ class Linked:
 
     def tracks(self) -> list[str]:
         """Return the names of the recordings of an album."""
-        values = chain.from_iterable(_as_list(root.get("track")) for root in self.roots if isinstance(root, dict))
+        tops = [one for root in self.roots for one in _as_list(root)[:MOST_VALUES] if isinstance(one, dict)]
+        nodes = chain(tops, chain.from_iterable(_as_list(one.get("@graph")) for one in tops))
+        values = chain.from_iterable(_as_list(one.get("track")) for one in nodes if isinstance(one, dict))
         lists = (items(one) or [one] for one in islice(values, MOST_VALUES) if isinstance(one, dict))
         return [name for one in chain.from_iterable(lists) if (name := self._name(one.get("item", one)))]
 

@@ -766,8 +766,8 @@ def _add_list(reader: Reader, ended: OpenList, level: int | None = None) -> None
 def _without_layout(reader: Reader, made: List) -> Items:
     """Return the content of a list that only lays out a section: its only entry begins with a heading.
 
-    In another list, it is a level. In an ordered list, the heading may be a step, whose number counts, unless it is the
-    headline.
+    In another list, it is a level. In an ordered list, the heading may be a step, whose number counts, unless it is of
+    the first level.
     """
     first = made.items[0].items[0] if len(made.items) == 1 and made.items[0].items else None
     is_layout = type(first) is Title and (made.kind == "unordered" or first.level == 1)

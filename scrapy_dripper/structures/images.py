@@ -115,11 +115,14 @@ _NETWORKS = frozenset(
     "delicious digg facebook flickr gplus instagram kakao linkedin livejournal mastodon odnoklassniki pinterest reddit "
     "stumbleupon telegram tumblr twitter vk vkontakte weibo whatsapp youtube".split()
 )
-_OF_CONTROLS = _ACTIONS | _NETWORKS | _OF_ORNAMENTS | frozenset("btn follow in logo out px this x".split())
+_CONTROLS = _ACTIONS | _NETWORKS
+_OF_CONTROLS = _CONTROLS | _OF_ORNAMENTS | frozenset("btn button follow in logo out px this x".split())
 """What the name of the file of a control says, complete."""
 LONGEST_CONTROL = 3
 """Maximum number of words in the name of the file of a control."""
 _shares = re.compile(r"\bshare(?:r\b|[./?]|$)|\bintent/|/home\?status=|^(?:mailto|javascript):|^#?$", re.I).search
+_host_of = re.compile(r"(?:https?:)?//[^/?#]{1,100}").match
+_is_post = re.compile(r"/status/|/watch\b|/posts?/|/videos?/|/p/").search
 _long_number = re.compile(r"\d{3}").search
 _words_of_name = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])").findall
 _DRAWN = frozenset({"gif", "png", "svg", "webp"})
@@ -201,34 +204,35 @@ def _words_and_kind(file: str) -> tuple[list[str], str]:
 
 def is_button(element: etree._Element, address: str | None = None) -> bool:
     """Return True for the picture of a button: in a folder of that name, where forums keep them; or in a link or button
-    by which a page is printed, sent, shared or followed, as the name of its file says.
+    by which a page is printed, sent, shared or followed, as both its address and the name of the file say.
 
-    ``address`` is the URL of the picture, if it is not the ``src`` of the element. A photograph, a large picture and
-    one with a caption are none. News about a network may have its logo, too, so the link has to lead there.
+    ``address`` is the URL of the picture, if it is not the ``src`` of the element. A large picture and one with a
+    caption are none.
     """
     address = element.get("src") or "" if address is None else address
     path = _end_of_path(address)
     if _button_file(path):
         return True
     file = path.rpartition("/")[2]
-    words, kind = _words_and_kind(file)
-    if not 0 < len(words) <= LONGEST_CONTROL or _long_number(file):  # the number of a photograph, or its size
-        return False
-    known = _OF_CONTROLS.issuperset(words)
-    if not (known or "btn" in words or words[-1] == "button"):
+    words, _ = _words_and_kind(file)
+    said = _CONTROLS.intersection(words)
+    if not said or len(words) > LONGEST_CONTROL or not _OF_CONTROLS.issuperset(words) or _long_number(file):
         return False
     around = list(islice(element.iterancestors(), NEAR))
     link = next((one for one in around if one.tag in ("a", "button")), None)
-    sizes = [size for name in ("width", "height") if (size := _length(element.get(name)))]
-    if link is None or min(sizes, default=0) >= LARGE or any(one.tag == "figure" for one in around):
+    picture = next(element.iter("img"), element)
+    if link is None or any(_length(picture.get(name)) >= LARGE for name in ("width", "height")):
         return False
-    href = (link.get("href") or "")[:LONGEST_CLASS]
-    shares = _shares(href) is not None
-    if _image_file(href) or not (sizes or shares or kind in _DRAWN):
+    if any(one.tag == "figure" or "caption" in (one.get("class") or "") for one in around):
         return False
-    networks = _NETWORKS.intersection(words)
-    acts = not (known and _ACTIONS.isdisjoint(words))
-    return acts or (bool(networks) and (shares or any(network in href.lower() for network in networks)))
+    href = (link.get("href") or "")[:LONGEST_CLASS].lower()
+    if link.tag == "button" or _shares(href):
+        return True
+    host = found[0] if (found := _host_of(href)) else ""
+    follows = any(name in host for name in _NETWORKS.intersection(said)) and not _is_post(href)
+    alt = (picture.get("alt") or "").lower()
+    acts = any(name in href or name == alt for name in _ACTIONS.intersection(said))
+    return (follows or acts) and not _image_file(href)
 
 
 def _end_of_path(address: str) -> str:

@@ -152,7 +152,7 @@ def test_a_job_says_who_offers_it(kind: str, expected: list[str]) -> None:
 
 ALBUM = (
     "<h1>Harbour songs</h1><p>Favourite track: Low tide<p>- The rope is wet, and the boat is slow.<div>1.</div><div>"
-    "<a href=/1>Low tide</a> 03:21</div><div>2.</div><div>672 (1:24)</div><footer>Low tide</footer>"
+    "<a href=/1>Low tide</a> 03:21</div><div>★★★ 2:10</div><div>2.</div><div>672 (1:24)</div><footer>Low tide</footer>"
 )
 
 
@@ -165,13 +165,14 @@ ALBUM = (
 )
 def test_an_album_keeps_its_tracks(tracks: object) -> None:
     data = json.dumps({"@type": "MusicAlbum", "name": "Harbour songs", "track": tracks})
-    scored = given(f'<script type="application/ld+json">{data}</script>{ALBUM}', 0.1)
+    for script in (data, f'{{"@graph": [{data}]}}', f"[{data}]"):
+        scored = given(f'<script type="application/ld+json">{script}</script>{ALBUM}', 0.1)
 
-    assert added(scored.page, with_facts(scored, marked(scored.page))) == ["Low tide 03:21", "672 (1:24)"]
+        assert added(scored.page, with_facts(scored, marked(scored.page))) == ["Low tide 03:21", "672 (1:24)"]
 
 
 @pytest.mark.parametrize(
-    "tracks", [None, "Low tide", 672, [None, 3], {"itemListElement": "x"}, [{"item": 5}, {"item": {}}]]
+    "tracks", [None, "Low tide", 672, [None, 3], {"itemListElement": "x"}, [{"item": 5}, {"item": {}}], [{"name": "÷"}]]
 )
 def test_what_else_is_under_tracks_adds_nothing(tracks: object) -> None:
     scored = given(f'<script type="application/ld+json">{json.dumps({"track": tracks})}</script>{ALBUM}', 0.1)
