@@ -108,8 +108,8 @@ _OF_ORNAMENTS = _ORNAMENTS | frozenset(
 )
 """What the name of the file of an ornament says, complete."""
 _ACTIONS = frozenset(
-    "bookmark comments email emailbutton enlarge expand fax favorite favorites font mail print printbutton printer "
-    "quote reply reprint reprints rss send share sharing subscribe tweet zoom".split()
+    "bookmark comments email emailbutton fax favorite favorites mail print printbutton printer quote reply reprint "
+    "reprints rss send share sharing subscribe tweet".split()
 )
 _NETWORKS = frozenset(
     "delicious digg facebook flickr gplus instagram kakao linkedin livejournal mastodon odnoklassniki pinterest reddit "
