@@ -334,8 +334,9 @@ def with_headings(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels with headings added of whose section most is main, from its beginning, and without those of
     whose section nothing is.
 
-    The first main block stays, and so do links, prices and the headings of images that are written. Nothing is added
-    above it. A heading that ends its element heads nothing, and one that asks for a comment has no content.
+    The first main block stays, and so do links, prices and the headings of written images, which are below a heading or
+    right above it. Nothing is added above the first block. A heading that ends its element heads nothing, and one that
+    asks for a comment has no content.
     """
     page, tree, blocks = scored.page, scored.page.tree, scored.page.blocks
     own, outer = _RANKS[tree.tag[blocks.context]], _RANKS[tree.tag[np.maximum(tree.parent[blocks.context], 0)]]
@@ -355,7 +356,7 @@ def with_headings(scored: ScoredPage, main: Bools) -> Bools:
         end = ends[rank]
         if rank and i > first and len(text.split()) <= LONGEST_HEADING:
             if main[i] and after >= end and not blocks.links[i] and not _is_price(text):
-                shows_images = blocks.images[i + 1 : end + 1].any() and images()[i + 1 : end + 1].any()
+                shows_images = blocks.images[i : end + 1].any() and images()[i : end + 1].any()
                 if (shown < end or _asks(text)) and not shows_images:
                     empty.append(i)
             elif may_be[i] and after == shown < end and i + 1 < tree.block_end[page.holder(i)]:

@@ -246,6 +246,7 @@ BASKETS = "<h1>Baskets</h1><p>Weave the rods."
         ("<h2>Reviews</h2><p>- Log in<h3>Of Ann</h3><p>Good.", "## Reviews\n\n### Of Ann\n\nGood."),  # with a part
         ("<div><h2>A plan</h2><img src=/plan.png width=600 height=400></div><p>- Log in", "## A plan"),
         ("<h2>Related</h2><p><a href=/a><img src=/a.png width=600 height=400></a>- One", ""),  # an image of the rest
+        ("<div><img src=/plan.png><h2>A plan</h2></div><p>- Log in", "![](https://example.org/plan.png)\n\n## A plan"),
         ("<h2>£34.99</h2><p>- Add to basket", "## £34.99"),
         ("<h2><a href=/all>All of them</a></h2><p>- Log in", "## [All of them](https://example.org/all)"),
         ("<h2>Part two</h2><h2>Part three</h2><p>The end.", "## Part two\n\n## Part three\n\nThe end."),
