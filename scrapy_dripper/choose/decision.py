@@ -18,11 +18,10 @@ best labels are found from the leaves up, in linear time: a unit is main as a wh
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -151,73 +150,90 @@ def decide(
     cut, expected = min(found[0], rule.most_cut / rule.favored(favor)), found[1]
     cuts = cut if soft is None else np.where(soft, min(SOFT_CUT, cut / 2), cut)
     gain = (size.astype(np.float64) + LEAST_WORDS) * (p.astype(np.float64) - cuts) * 100 / expected
-    return _labels(_page(tree, gain.tolist(), rule, whole), np.zeros(len(p), dtype=np.bool_))
+    return _Units(tree, gain.tolist(), rule, whole).labels()
 
 
-class _Unit(NamedTuple):
-    """A block, an element with several blocks, or a group of its children that are alike."""
+class _Units:
+    """The units of a page of n blocks, which are the first n units. Parts come before their wholes."""
 
-    whole: float
-    """Minus the energy if all of it is main."""
-    best: float
-    """The same with the best labels, which are those of its parts if this is more than all or nothing."""
-    parts: Sequence[_Unit] = ()
-    block: int = -1
+    def __init__(self, tree: TreeColumns, gain: list[float], rule: DecisionRule, whole: Sequence[int]) -> None:
+        """``gain`` is minus the energy of each block if it is main."""
+        self._rule, self._n = rule, len(gain)
+        self._total = list(gain)
+        """Minus the energy of each unit if all of it is main."""
+        self._best = [max(0.0, one) for one in gain]
+        """The same with the best labels."""
+        self._parts: list[Sequence[int]] = [()] * len(gain)
+        self._in_part = [False] * len(gain)
+        """Whether the best labels of a unit are those of its parts, instead of all or nothing."""
+        n = self._n
+        start, end = tree.block_start, tree.block_end
+        up = np.maximum(tree.parent, 0)
+        outermost = (start[up] != start) | (end[up] != end)  # of the elements around the same blocks
+        outermost[0] = True
+        alone = np.flatnonzero(outermost & (end - start == 1))
+        # A cell of a table, a row that lays out others, and a block without an element of its own, is like no other.
+        own = _is_cell[tree.tag]
+        own[tree.parent[own & (end - start > 1)]] = True
+        kinds = np.where(own, -n - 1 - np.arange(len(tree.tag)), tree.tag_class)
+        shapes = np.arange(-n, 0)
+        shapes[start[alone]] = kinds[alone]
+        shape = shapes.tolist()
+        nodes = np.flatnonzero(outermost & (end - start > 1))
+        is_whole = IS_WHOLE[tree.tag]
+        is_whole[list(whole)] = True
+        columns = (start[nodes], end[nodes], kinds[nodes], is_whole[nodes])
+        elements = [*zip(*(column.tolist() for column in columns), strict=True), (n, n + 1, 0, False)]
+        inside: list[tuple[int, int, bool, dict[int, list[int]]]] = []  # the elements around the next block
+        at = 0
+        for first, last, own, is_whole in elements:
+            while inside and inside[-1][0] <= first:
+                stop, of_shape, priced, alike = inside.pop()
+                for block in range(at, stop):
+                    alike.setdefault(shape[block], []).append(block)
+                at = stop
+                unit = self._element(alike, priced, len(inside))
+                if inside:
+                    inside[-1][3].setdefault(of_shape, []).append(unit)
+            for block in range(at, first if inside else at):
+                inside[-1][3].setdefault(shape[block], []).append(block)
+            at = first
+            inside.append((last, own, is_whole, {}))
 
+    def _element(self, alike: Mapping[int, list[int]], is_whole: bool, depth: int) -> int:
+        """Add the unit of an element, and those of the groups of its children that are alike."""
+        if len(alike) == 1:
+            (parts,) = alike.values()
+            return self._unit(parts, depth if is_whole or len(parts) > 1 else None)
+        groups = ([self._unit(some, depth + 1)] if len(some) > 1 else some for some in alike.values())
+        return self._unit(list(chain.from_iterable(groups)), depth if is_whole else None)
 
-def _page(tree: TreeColumns, gain: list[float], rule: DecisionRule, whole: Sequence[int]) -> _Unit:
-    """Return the unit of a page. ``gain`` is minus the energy of each of its blocks if it is main."""
-    n, start, end = len(gain), tree.block_start, tree.block_end
-    up = np.maximum(tree.parent, 0)
-    outermost = (start[up] != start) | (end[up] != end)  # of the elements around the same blocks
-    outermost[0] = True
-    # A cell of a table, a row that lays out others, and a block without an element of its own, is like no other.
-    own = _is_cell[tree.tag]
-    own[tree.parent[own & (end - start > 1)]] = True
-    shape = np.where(own, -n - 1 - np.arange(len(tree.tag)), tree.tag_class).tolist()
-    is_whole = IS_WHOLE[tree.tag]
-    is_whole[list(whole)] = True
-    shapes, around = np.arange(-n, 0), np.full(n, -1)
-    alone = np.flatnonzero(outermost & (end - start == 1))
-    shapes[start[alone]] = np.array(shape)[alone]
-    elements = np.flatnonzero(outermost & (end - start > 1)).tolist()
-    holder, depth = {}, {-1: -1}
-    for node in elements:
-        holder[node] = outer = int(around[start[node]])
-        depth[node] = depth[outer] + 1
-        around[start[node] : end[node]] = node
-    # The children of each element that are alike.
-    inside = defaultdict[int, defaultdict[int, list[_Unit]]](lambda: defaultdict(list))
-    for block, (node, kind) in enumerate(zip(around.tolist(), shapes.tolist(), strict=True)):
-        inside[node][kind].append(_Unit(gain[block], max(0.0, gain[block]), block=block))
+    def _unit(self, parts: Sequence[int], depth: int | None) -> int:
+        """Add a unit, which has a price if its depth matters, and return its number."""
+        total, best = self._total, self._best
+        whole, mixed = sum([total[i] for i in parts]), sum([best[i] for i in parts])
+        if depth is not None:
+            mixed -= self._rule.price * len(parts) ** 0.5 * self._rule.decay**depth
+        pure = max(0.0, whole)
+        self._parts.append(parts)
+        self._in_part.append(mixed > pure)
+        total.append(whole)
+        best.append(max(mixed, pure))
+        return len(total) - 1
 
-    def unit(parts: Sequence[_Unit], depth: int, *, is_priced: bool) -> _Unit:
-        all_of_it, mixed = sum([one.whole for one in parts]), sum([one.best for one in parts])
-        price = rule.price * len(parts) ** 0.5 * rule.decay**depth if is_priced else 0
-        return _Unit(all_of_it, max(0.0, all_of_it, mixed - price), parts)
-
-    for node in reversed(elements):  # inner ones first
-        groups, at = [*inside.pop(node).values()], depth[node]
-        is_group = len(groups) == 1 and len(groups[0]) > 1
-        if not is_group:
-            groups = [some if len(some) == 1 else [unit(some, at + 1, is_priced=True)] for some in groups]
-        made = unit([*chain.from_iterable(groups)], at, is_priced=is_group or bool(is_whole[node]))
-        inside[holder[node]][shape[node]].append(made)
-    ((page,),) = inside[-1].values()
-    return page
-
-
-def _labels(page: _Unit, main: Bools) -> Bools:
-    """Return the best labels of the blocks, given room for them."""
-    todo = [(page, False)]
-    while todo:
-        unit, is_main = todo.pop()
-        is_main |= unit.whole > 0 and unit.whole >= unit.best
-        if unit.block >= 0:
-            main[unit.block] = is_main
-        elif is_main or unit.best > 0:
-            todo += [(part, is_main) for part in unit.parts]
-    return main
+    def labels(self) -> Bools:
+        """Return the best labels of the blocks."""
+        main: Bools = np.zeros(self._n, dtype=np.bool_)
+        todo = [(len(self._total) - 1, False)]  # the page, which is the last unit
+        while todo:
+            i, is_main = todo.pop()
+            if i < self._n:
+                main[i] = is_main or self._total[i] > 0
+            elif self._in_part[i] and not is_main:
+                todo += [(part, False) for part in self._parts[i]]
+            elif is_main or self._total[i] > 0:
+                todo += [(part, True) for part in self._parts[i]]
+        return main
 
 
 _is_cell = tag_mask("td", "th")
