@@ -208,8 +208,8 @@ def choose(scored: ScoredPage) -> Choice:
     overruled = tuple(dict.fromkeys(change.step for change in changes if change.is_overruled))
     main, hidden = changes[-1].main, hidden_nodes(scored.page.tree)
     by_page = next((before.main for before, after in pairwise(changes) if after.step == REPEATED), main)
-    seen = ~hidden_blocks(scored.page, hidden, whole=True) if hidden.any() else main
-    if takes_too_much(scored, main, main & seen, sure=math.inf):
+    seen = main & ~hidden_blocks(scored.page, hidden, whole=True) if hidden.any() else main
+    if seen is not main and takes_too_much(scored, main, seen, sure=math.inf):
         hidden, overruled = np.zeros_like(hidden), (*overruled, HIDDEN)
     return Choice(scored, main, by_page, hidden, changes, overruled)
 
@@ -269,8 +269,8 @@ def _footnotes(tree: Tree) -> list[int]:
     """Return the footnotes of a page, which are recognised in the same way as for Markdown."""
     marks = FootnoteMarks(tree.nodes[0])
     links = ((tree.nodes[i], tree.nodes[i].get("href") or "") for i in tree.refers if tree.tag[i] == _LINK)
-    notes = {marks.note(link, href) for link, href in links if href[:1] == "#"}
-    return [i for i, node in enumerate(tree.nodes) if node in notes]
+    notes = {marks.note(link, href) for link, href in links if href[:1] == "#"} - {None}
+    return [i for i, node in enumerate(tree.nodes) if node in notes] if notes else []
 
 
 def takes_too_much(scored: ScoredPage, before: Bools, after: Bools, free: float = 0, sure: float = SURE) -> bool:

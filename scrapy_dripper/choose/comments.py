@@ -42,9 +42,11 @@ def in_comments(page: Page) -> Bools:
     tree = page.tree
     named = {name for name in set(tree.names) if _is_comments(name[:LONGEST_CLASS])}
     found = [i for i in tree.typed if not _TYPES.isdisjoint(_types(tree.nodes[i]))]
-    for i, node in enumerate(tree.nodes):
-        if tree.names[i] in named or _ROLE in (node.get("role"), node.get("itemprop")):
-            found.append(i)
+    found += [
+        i
+        for i, (node, name) in enumerate(zip(tree.nodes, tree.names, strict=True))
+        if name in named or _ROLE in (node.get("role"), node.get("itemprop"))
+    ]
     return page.within([i for i in found if i > 0 and tree.nodes[i].tag != "body"])
 
 
@@ -85,13 +87,13 @@ def with_replies(scored: ScoredPage, main: Bools) -> Bools:
     if scored.size[main & in_post].sum() <= NEARLY_ALL * scored.size[main].sum():
         return main  # an article with comments
     has_main = np.isin(post_of, post_of[main & in_post])
+    blocks = np.flatnonzero(in_post)
     numbers: dict[tuple[int, ...], int] = {}
-    ways = (
-        _part_of(tree, node, post) for node, post in zip(page.blocks.context.tolist(), post_of.tolist(), strict=True)
-    )
-    part = np.array([numbers.setdefault(way, len(numbers)) for way in ways])
-    words, of_main = (np.bincount(part, scored.size * some) for some in (in_post & has_main, in_post & main))
-    labels: Bools = main | (in_post & shown & ~has_main & (of_main > NEARLY_ALL * words)[part])
+    nodes = zip(page.blocks.context[blocks].tolist(), post_of[blocks].tolist(), strict=True)
+    part = np.array([numbers.setdefault(_part_of(tree, *one), len(numbers)) for one in nodes])
+    words, of_main = (np.bincount(part, (scored.size * some)[blocks]) for some in (has_main, main))
+    labels: Bools = main.copy()
+    labels[blocks] |= (shown & ~has_main)[blocks] & (of_main > NEARLY_ALL * words)[part]
     return labels
 
 

@@ -153,24 +153,25 @@ def headline(page: Page, main: Bools) -> int | None:
     contexts = page.blocks.context.tolist()
     tags = page.tree.tag[contexts].tolist()
     line = tokens(page.headline or "") if page.declared.name.reason == LINE else None
-    said = {_letters(name) for name in page.declared.headlines if not names.is_site(tokens(name))} - {""}
     named: list[tuple[Match, bool, int]] = []  # headings that share words with a name, the best one is the largest
     h1s: dict[str, tuple[int, list[str]]] = {}  # outside of menus and sidebars
     lines, hidden = list[int](), list[int]()
     for i, text in enumerate(texts[: body + 1]):
         h1, aside = tags[i] == _H1, flags[i] & elsewhere != 0
-        words = tokens(text) if len(text) <= LONGEST_LINE else []
-        letters = "".join(words)
+        if len(text) > LONGEST_LINE:
+            continue
         if flags[i] & unseen:
-            # It is there for search engines. A script draws the headline, so readers see it nevertheless.
-            if h1 and flags[i] & unseen == Flag.HIDDEN and letters in said:
+            if h1 and flags[i] & unseen == Flag.HIDDEN:
                 hidden.append(i)
-        elif not flags[i] & _HEADING:
+            continue
+        words = tokens(text)
+        if not flags[i] & _HEADING:
             if not aside and (words == line or names.is_line(words)) and not flags[i] & _LISTED:
                 lines.append(i)
         elif words and not (names.is_other(words) or names.ends(words) or names_site(page.tree.names[contexts[i]])):
             match = names.match(words, h1=h1)
             h1 &= not aside
+            letters = "".join(words)
             if match and (not aside or (match is Match.ALL and tags[i] == _H1)):
                 named.append((match, h1 and letters != names.ending, i))
             if h1:
@@ -181,8 +182,19 @@ def headline(page: Page, main: Bools) -> int | None:
         longer = (i for i, words in h1s.values() if i < best and set(tokens(texts[best])).issubset(words))
         return next(longer, best)
     only = [i for i, _ in h1s.values()] if len(h1s) == 1 else []
-    alone = (i for i in hidden[:1] if texts[: body + 1].count(texts[i]) == 1)
-    return next(chain(lines[-1:], only, alone), None)
+    return next(chain(lines[-1:], only, _drawn(page, hidden, texts[: body + 1])), None)
+
+
+def _drawn(page: Page, hidden: list[int], above: Sequence[str]) -> Iterator[int]:
+    """Yield the first hidden ``h1`` that is a headline in the metadata, if it is there once in the texts ``above``.
+
+    It is there for search engines. A script draws the headline, so readers see it nevertheless.
+    """
+    if hidden:
+        names = page.declared.names
+        said = {_letters(name) for name in page.declared.headlines if not names.is_site(tokens(name))} - {""}
+        found = islice((i for i in hidden if _letters(above[i]) in said), 1)
+        yield from (i for i in found if above.count(above[i]) == 1)
 
 
 LONGEST_PRICE, LONGEST_FACT = 30, 500
@@ -355,9 +367,9 @@ def with_headings(scored: ScoredPage, main: Bools) -> Bools:
         rank, text = ranks[i], blocks.text[i]
         end = ends[rank]
         if rank and i > first and len(text.split()) <= LONGEST_HEADING:
-            if main[i] and after >= end and not blocks.links[i] and not _is_price(text):
+            if main[i] and after >= end and not blocks.links[i]:
                 shows_images = blocks.images[i : end + 1].any() and images()[i : end + 1].any()
-                if (shown < end or _asks(text)) and not shows_images:
+                if (shown < end or _asks(text)) and not (shows_images or _is_price(text)):
                     empty.append(i)
             elif may_be[i] and after == shown < end and i + 1 < tree.block_end[page.holder(i)]:
                 labels[i] = kept[end] - kept[i] >= NEARLY_ALL * (total[end] - total[i + 1])

@@ -156,11 +156,15 @@ def pictures(page: Page, main: Bools, left: list[int]) -> list[int]:
     like are skipped.
     """
     tree = page.tree
+    before: list[int] = np.concatenate([[0], np.cumsum(main)]).tolist()  # how many blocks before each one are main
     found: list[int] = []
     holders: dict[int, int] = {}  # element without blocks to the smallest element with blocks around it, or -1
     for i in left:
         if not (tree.tag[i] in _media or tree.nodes[i].tag in _players):
             continue
+        gap = block_behind(int(tree.self_owner[i]))
+        if not (0 < before[gap] <= _LEAD_BLOCKS or before[min(gap + 1, len(main))] > before[max(gap - 1, 0)]):
+            continue  # it neither leads main text nor is beside it
         way, at = [], i
         while (is_bare := tree.block_start[at] == tree.block_end[at]) and at not in holders:
             if _is_beside(tree.names[at]):
@@ -169,12 +173,12 @@ def pictures(page: Page, main: Bools, left: list[int]) -> list[int]:
             at = int(tree.parent[at])
         around = holders.get(at, -1 if is_bare else at)
         holders |= dict.fromkeys(way, around)
-        if around >= 0 and _belongs(page, main, i, around):
+        if around >= 0 and _belongs(page, main, before, i, around):
             found.append(i)
     return found
 
 
-def _belongs(page: Page, main: Bools, node: int, around: int) -> bool:
+def _belongs(page: Page, main: Bools, before: list[int], node: int, around: int) -> bool:
     """Return True if a node belongs to main content, given the smallest element with blocks around it.
 
     It leads the text, with only a byline or a caption between them; or all text of its element is main, or the main
@@ -183,30 +187,31 @@ def _belongs(page: Page, main: Bools, node: int, around: int) -> bool:
     tree, n = page.tree, len(main)
     gap, a, b = block_behind(int(tree.self_owner[node])), int(tree.block_start[around]), int(tree.block_end[around])
     is_named = _is_beside(tree.names[around])
-    if not is_named and _leads(page, main, node, gap) and _is_picture(tree.nodes[node]):
+    leads = not is_named and 0 < before[gap] <= _LEAD_BLOCKS and _leads(page, main, node, gap)
+    if leads and _is_picture(tree.nodes[node]):
         return True
     if not main[max(gap - 1, 0) : gap + 1].any():
         return False
-    before, behind = a <= gap - 1 < b, a <= gap < b
-    if main[a:b].all() or (0 < gap < n and before != behind and main[gap - 1 if before else gap]):
+    above, below = a <= gap - 1 < b, a <= gap < b
+    kept = before[b] - before[a]
+    if kept == b - a or (0 < gap < n and above != below and main[gap - 1 if above else gap]):
         return True
     if b - a > _CAPTIONS:
         return False
-    if a > 0 and b < n and main[a - 1] and main[b] and not main[a:b].any():
+    if a > 0 and b < n and main[a - 1] and main[b] and not kept:
         return not (page.blocks.links[a:b].any() or is_named)
     # A figure with a caption that is not main, right behind main text in the same element.
     return tree.nodes[around].tag == "figure" and int(tree.block_start[tree.parent[around]]) < a and bool(main[a - 1])
 
 
 def _leads(page: Page, main: Bools, node: int, gap: int) -> bool:
-    """Return True for a node near the beginning of the main content, with main blocks a few blocks away."""
-    above, behind = np.flatnonzero(main[:gap]), np.flatnonzero(main[gap : gap + 1 + _CAPTIONS])
-    if not (0 < len(above) <= _LEAD_BLOCKS and len(behind)) or page.blocks.links[gap : gap + behind[0]].any():
-        return False
-    between = range(int(above[-1]) + 1, gap)
-    if len(between) > _LEAD_BLOCKS + _CONTROLS:
+    """Return True for a node with main blocks a few blocks above and below it."""
+    near = max(0, gap - 1 - _LEAD_BLOCKS - _CONTROLS)
+    above, below = near + np.flatnonzero(main[near:gap]), gap + np.flatnonzero(main[gap : gap + 1 + _CAPTIONS])
+    if not (len(above) and len(below)) or page.blocks.links[gap : below[0]].any():
         return False
     is_apart = not page.tree.flags[node] & _PART_OF_OTHER
+    between = range(int(above[-1]) + 1, gap)
     return sum(not (is_apart and _is_control(page, block)) for block in between) <= _LEAD_BLOCKS
 
 

@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from scrapy_dripper.characters import CJK
 from scrapy_dripper.choose.decision import BALANCED, DecisionRule, Floats
-from scrapy_dripper.page.page import Bools as Bools
-from scrapy_dripper.page.page import Flag, Page
+from scrapy_dripper.page.page import Bools, Flag, Page
 from scrapy_dripper.page.vocabulary import NameIndex
 
 if TYPE_CHECKING:

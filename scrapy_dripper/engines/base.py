@@ -9,11 +9,10 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from scrapy_dripper.checks import number, short
-from scrapy_dripper.choose.scored import Bools
 from scrapy_dripper.choose.scored import Labels as Labels
 from scrapy_dripper.config import ModelError as ModelError
 from scrapy_dripper.data import FallbackReason
-from scrapy_dripper.page.page import Page
+from scrapy_dripper.page.page import Bools, Page
 
 
 class EngineError(Exception):

@@ -253,8 +253,8 @@ def _anchor(reader: Reader, element: etree._Element) -> Leave:
     reader.touch()
     if not href or (reader.frame.title and is_self_link(element)):
         return skip if href else None
-    if _of_researcher(href) and _is_unseen(element):  # the sign of ORCID beside the name of an author
-        return skip
+    if _of_researcher(href) and has_word(element) and _is_unseen(element):
+        return skip  # the sign of ORCID beside the name of an author
     url = reader.resolve(href)
     if reader.frame.title and reader.leads_here(url):
         return None  # the headline of a post, which themes link to the page that it is on

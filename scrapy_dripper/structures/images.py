@@ -125,8 +125,6 @@ _host_of = re.compile(r"(?:https?:)?//[^/?#]{1,100}").match
 _is_post = re.compile(r"/status/|/watch\b|/posts?/|/videos?/|/p/").search
 _long_number = re.compile(r"\d{3}").search
 _words_of_name = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])").findall
-_DRAWN = frozenset({"gif", "png", "svg", "webp"})
-"""Extensions of the files of drawings. Photographs have others."""
 _hash = re.compile(r"(?=[a-f]{0,63}\d)[0-9a-f]{8,64}(?=[-_.])").sub
 _file_name = re.compile(r"[\w.,@%()+-]+\.(?:jpe?g|png|gif|webp|avif|svg|bmp)", re.I).fullmatch
 _icon_length = re.compile(r"\s*0*(?:[12]?\d|3[0-2])(?:\.\d+)?\s*(?:px\s*)?").fullmatch
@@ -192,14 +190,15 @@ def has_place(element: etree._Element) -> bool:
 
 def _is_ornament(file: str) -> bool:
     """Return True for the name of a file that says nothing but that it is an ornament, as in ``arrow-left-red.gif``."""
-    words, kind = _words_and_kind(file)
-    return kind in _DRAWN and not _ORNAMENTS.isdisjoint(words) and _OF_ORNAMENTS.issuperset(words)
+    if file.rpartition(".")[2].lower() not in ("gif", "png", "svg", "webp"):
+        return False
+    words = _words_of(file)
+    return not _ORNAMENTS.isdisjoint(words) and _OF_ORNAMENTS.issuperset(words)
 
 
-def _words_and_kind(file: str) -> tuple[list[str], str]:
-    """Return the words in the name of a file, without the numbers that tell its versions apart, and its extension."""
-    name, _, kind = unquote(file).rpartition(".")
-    return [word.lower() for word in _words_of_name(_hash("", name + "."))], kind.lower()
+def _words_of(file: str) -> list[str]:
+    """Return the words in the name of a file, without the numbers that tell its versions apart."""
+    return [word.lower() for word in _words_of_name(_hash("", unquote(file).rpartition(".")[0] + "."))]
 
 
 def is_button(element: etree._Element, address: str | None = None) -> bool:
@@ -214,7 +213,7 @@ def is_button(element: etree._Element, address: str | None = None) -> bool:
     if _button_file(path):
         return True
     file = path.rpartition("/")[2]
-    words, _ = _words_and_kind(file)
+    words = _words_of(file)
     said = _CONTROLS.intersection(words)
     if not said or len(words) > LONGEST_CONTROL or not _OF_CONTROLS.issuperset(words) or _long_number(file):
         return False
@@ -229,7 +228,7 @@ def is_button(element: etree._Element, address: str | None = None) -> bool:
     if link.tag == "button" or _shares(href):
         return True
     host = found[0] if (found := _host_of(href)) else ""
-    follows = any(name in host for name in _NETWORKS.intersection(said)) and not _is_post(href)
+    follows = not _NETWORKS.intersection(said).isdisjoint(host.replace("/", ".").split(".")) and not _is_post(href)
     alt = (picture.get("alt") or "").lower()
     acts = any(name in href or name == alt for name in _ACTIONS.intersection(said))
     return (follows or acts) and not _image_file(href)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from scrapy_dripper.choose.headings import with_facts
-from scrapy_dripper.choose.scored import Bools, Labels, ScoredPage
+from scrapy_dripper.choose.scored import Labels, ScoredPage
 from scrapy_dripper.page import Page
+from scrapy_dripper.page.page import Bools
 from scrapy_dripper.testing import page as page_of
 
 RECIPE = '<script type="application/ld+json">{"@type": "Recipe", "name": "Soup"}</script>'
