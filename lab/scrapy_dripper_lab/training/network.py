@@ -7,8 +7,7 @@ and a network is better than either.
 
 Strong regularisation matters more than size. Features of class names and words are dropped for blocks and for whole
 pages, declared facts are dropped for whole pages so that the model also knows facts that no page declares, and blocks
-are left out. Places are dropped for most pages, so that the model knows a block by what it is and by its neighbours,
-and labels do not sink along a long page.
+are left out. Places are dropped for most pages, so that the model knows a block by what it is and by its neighbours.
 """
 
 from __future__ import annotations
