@@ -42,11 +42,9 @@ def in_comments(page: Page) -> Bools:
     tree = page.tree
     named = {name for name in set(tree.names) if _is_comments(name[:LONGEST_CLASS])}
     found = [i for i in tree.typed if not _TYPES.isdisjoint(_types(tree.nodes[i]))]
-    found += [
-        i
-        for i, (node, name) in enumerate(zip(tree.nodes, tree.names, strict=True))
-        if name in named or _ROLE in (node.get("role"), node.get("itemprop"))
-    ]
+    for i, node in enumerate(tree.nodes):
+        if tree.names[i] in named or _ROLE in (node.get("role"), node.get("itemprop")):
+            found.append(i)
     return page.within([i for i in found if i > 0 and tree.nodes[i].tag != "body"])
 
 

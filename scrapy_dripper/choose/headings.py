@@ -186,10 +186,7 @@ def headline(page: Page, main: Bools) -> int | None:
 
 
 def _drawn(page: Page, hidden: list[int], above: Sequence[str]) -> Iterator[int]:
-    """Yield the first hidden ``h1`` that is a headline in the metadata, if it is there once in the texts ``above``.
-
-    It is there for search engines. A script draws the headline, so readers see it nevertheless.
-    """
+    """Yield the first hidden ``h1`` that is a headline in the metadata, and is there once: a script draws it again."""
     if hidden:
         names = page.declared.names
         said = {_letters(name) for name in page.declared.headlines if not names.is_site(tokens(name))} - {""}
@@ -241,8 +238,8 @@ def with_facts(scored: ScoredPage, main: Bools) -> Bools:
     employers = declared.linked.names("hiringOrganization") if "jobposting" in declared.types else ()
     employer = islice(_named(scored, main, name, employers), 1)
     labels: Bools = main.copy()
-    for facts in (_price(scored, main, name), authors, employer, _tracks(scored), _of_recipe(scored, main, name)):
-        labels[[*facts]] = True
+    recipe = _of_recipe(scored, main, name)
+    labels[[*_price(scored, main, name), *authors, *employer, *_tracks(scored), *recipe]] = True
     return labels
 
 
@@ -286,9 +283,7 @@ def _cents(text: str) -> str:
 
 
 def _named(scored: ScoredPage, main: Bools, name: int, declared: Iterable[str]) -> Iterator[int]:
-    """Yield the texts below the name that consist of declared names, each name once: the authors of a paper, or who
-    offers a job.
-    """
+    """Yield the texts below the name that consist of declared names, each once: of authors, or of who offers a job."""
     texts = scored.page.blocks.text
     named = [words for words in (frozenset(tokens(text)) for text in declared) if words]
     known = frozenset().union(*named)

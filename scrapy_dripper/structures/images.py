@@ -118,12 +118,9 @@ _NETWORKS = frozenset(
 _CONTROLS = _ACTIONS | _NETWORKS
 _OF_CONTROLS = _CONTROLS | _OF_ORNAMENTS | frozenset("btn button follow in logo out px this x".split())
 """What the name of the file of a control says, complete."""
-LONGEST_CONTROL = 3
-"""Maximum number of words in the name of the file of a control."""
 _shares = re.compile(r"\bshare(?:r\b|[./?]|$)|\bintent/|/home\?status=|^(?:mailto|javascript):|^#?$", re.I).search
 _host_of = re.compile(r"(?:https?:)?//[^/?#]{1,100}").match
 _is_post = re.compile(r"/status/|/watch\b|/posts?/|/videos?/|/p/").search
-_long_number = re.compile(r"\d{3}").search
 _words_of_name = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])").findall
 _hash = re.compile(r"(?=[a-f]{0,63}\d)[0-9a-f]{8,64}(?=[-_.])").sub
 _file_name = re.compile(r"[\w.,@%()+-]+\.(?:jpe?g|png|gif|webp|avif|svg|bmp)", re.I).fullmatch
@@ -212,10 +209,9 @@ def is_button(element: etree._Element, address: str | None = None) -> bool:
     path = _end_of_path(address)
     if _button_file(path):
         return True
-    file = path.rpartition("/")[2]
-    words = _words_of(file)
+    words = _words_of(path.rpartition("/")[2])
     said = _CONTROLS.intersection(words)
-    if not said or len(words) > LONGEST_CONTROL or not _OF_CONTROLS.issuperset(words) or _long_number(file):
+    if not said or not _OF_CONTROLS.issuperset(words):
         return False
     around = list(islice(element.iterancestors(), NEAR))
     link = next((one for one in around if one.tag in ("a", "button")), None)
