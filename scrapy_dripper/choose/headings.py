@@ -262,9 +262,12 @@ def _price(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
     prices = [i for i in may_be if not declared.isdisjoint((_cents(texts[i]), _digits(texts[i])))]
     if not prices and of_product and main[name]:
         beside = [i for i in may_be if abs(i - name) <= MOST_PRICES and not page.blocks.links[i]]
-        # Where no data declare a product, what the model is sure is no content may be the price of another size.
+        # Where no data declare a product, what the model is sure is no content may be the price of another size, unless
+        # it says what it is, as "Price: $98" does.
         least = 0 if "product" in page.declared.types else HEADING_PROBABILITY
-        prices = [i for i in beside if _is_price(texts[i]) and scored.probabilities[i] >= least]
+        prices = [
+            i for i in beside if _is_price(texts[i]) and scored.probabilities[i] >= least / (1 + (":" in texts[i]))
+        ]
     below = (i for i in prices if name < i <= name + BLOCKS_BELOW_NAME)
     above = (i for i in reversed(prices) if name - MOST_PRICES <= i < name)
     price = next(chain(below, above), None)

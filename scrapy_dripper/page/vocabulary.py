@@ -109,6 +109,17 @@ CONTROLS: Group = (
     *("печать", "распечатать", "версия для печати", "ответить", "сохранить", "перейти к рецепту", "наверх"),
     *("印刷(?:する)?", "返信(?:する)?", "保存(?:する)?", "レシピへ", "打印", "列印", "回复", "回覆", "收藏", "复制"),
     *("인쇄", "답글"),
+    "(?:show|see|view|load) (?:more|less|all|details|(?:the )?full description)",
+    *("(?:expand|collapse)(?:d| all)", "read tooltip information"),
+    "(?:enlarge|zoom|view (?:larger|full[- ]?size))(?: (?:this )?(?:image|photo|picture))?",
+    *("(?:mehr|weniger|alle) (?:anzeigen|ansehen)", "(?:ein|auf)klappen", "(?:bild )?vergrößern"),
+    *("(?:afficher|voir) (?:plus|moins|tout)", "agrandir(?: (?:l'image|la photo))?"),
+    *("(?:ver|mostrar) (?:más|menos|mais|todo|tudo)", "ampliar(?: (?:la |a )?(?:imagen|imagem|foto))?"),
+    *("(?:mostra|vedi) (?:altro|meno|tutto)", "ingrandisci", "(?:toon|bekijk) (?:meer|minder|alles)"),
+    *("(?:afbeelding )?vergroten", "pokaż (?:więcej|mniej|wszystko)", "powiększ", "увеличить"),
+    *("(?:показать|смотреть) (?:ещё|еще|все|больше)", "свернуть", "развернуть", "もっと(?:見る|みる)"),
+    *("(?:画像を)?拡大(?:する)?", "展开(?:全文)?", "收起", "查看(?:更多|全部|大图)", "点击放大", "더 ?보기"),
+    "(?:이미지|사진)? ?확대(?: ?보기)?",
 )
 """What controls of a page are called, complete."""
 

@@ -102,16 +102,22 @@ def test_the_price_of_a_product(body: str, declared: str, expected: list[str]) -
 
 
 @pytest.mark.parametrize(
-    ("page_type", "probability", "prices"),
-    [("product", 0.3, ["$98.00"]), ("product", 0.1, []), ("article", 0.3, [])],  # .1 may be that of another size
+    ("price", "page_type", "probability", "is_added"),
+    [
+        ("$98.00", "product", 0.3, True),
+        ("$98.00", "product", 0.1, False),  # it may be that of another size
+        ("Price: $98.00", "product", 0.1, True),
+        ("Price: $98.00", "product", 0.05, False),
+        ("$98.00", "article", 0.3, False),
+    ],
 )
 def test_the_model_may_see_that_a_page_is_that_of_a_product(
-    page_type: str, probability: float, prices: list[str]
+    price: str, page_type: str, probability: float, is_added: bool
 ) -> None:
-    page = page_of("<h1>- A lamp</h1><span>$98.00</span><p>- It is of brass, for tables.")
+    page = page_of(f"<h1>- A lamp</h1><span>{price}</span><p>- It is of brass, for tables.")
     labels = Labels(np.full(len(page.blocks), probability, dtype=np.float32), page_types={page_type: 0.9})
 
-    assert added(page, with_facts(ScoredPage(page, labels), marked(page))) == prices
+    assert added(page, with_facts(ScoredPage(page, labels), marked(page))) == [price] * is_added
 
 
 PAPER = (

@@ -52,6 +52,13 @@ def around(markup: str) -> str:
         "<button>印刷</button>",
         "<button>打印</button>",
         "<button>인쇄</button>",
+        "<button>Show more</button>",
+        "<p><a href=/dams/3>View details</a></p>",
+        "<button>Mehr anzeigen</button>",
+        "<button>Voir plus</button>",
+        "<button>Ver más</button>",
+        "<button>展开全文</button>",
+        "<figure><img src=dam.jpg><button>이미지 확대보기</button></figure>",
     ],
 )
 def test_a_control_is_left_out(markup: str) -> None:
@@ -63,6 +70,7 @@ def test_a_control_is_left_out(markup: str) -> None:
     [
         ("<p>Print</p>", "Print"),
         ("<p>Font size</p>", "Font size"),
+        ("<button>Show details of the dam</button>", "Show details of the dam"),
         ("<h2>Reply</h2><p>They will not.</p>", "Reply\nThey will not."),
         ("<p>Tags: a wooden board on each tree says who owns it.</p>", None),
         ("<p>Tags:</p>", "Tags:"),
