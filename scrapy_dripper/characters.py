@@ -116,3 +116,12 @@ def looks_binary(document: str | bytes) -> str | None:
     if len(_controls(text)) > max(8, MAX_CONTROLS * len(text)):
         return "binary data"
     return None
+
+
+# lxml rejects these characters in new text, although its parser lets some of them pass.
+_not_xml = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+def xml_text(text: str) -> str:
+    """Replace the characters that lxml rejects by U+FFFD."""
+    return _not_xml.sub("\ufffd", text)

@@ -35,8 +35,7 @@ from scrapy_dripper.commands.pages import Pages
 from scrapy_dripper.crawl import META_KEY, Dripper
 from scrapy_dripper.egress import Egress, checked_host
 from scrapy_dripper.page import PageError
-from scrapy_dripper.page.parse import parse
-from scrapy_dripper.page.recover import has_attribute_run
+from scrapy_dripper.page.parse import has_attribute_run, parse
 
 MOST_PAGES = 10_000
 """Default of ``--max-pages``. Some sites have no end, such as those with a calendar."""

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scrapy_dripper.characters import xml_text
 from scrapy_dripper.declared import Declared, read_declared
 from scrapy_dripper.declared.schema_org import declared_facts
 from scrapy_dripper.page.nodes import (
@@ -35,7 +36,6 @@ from scrapy_dripper.page.nodes import (
     may_be_hidden,
 )
 from scrapy_dripper.page.page import NOBODY, Blocks, Flag, Page, Styles, gap_before
-from scrapy_dripper.page.recover import xml_text
 from scrapy_dripper.page.tags import (
     CELLS,
     LONGEST_CLASS,

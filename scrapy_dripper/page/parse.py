@@ -9,33 +9,35 @@ page before a reader sees it: those of shadow trees, and those that React sends 
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from lxml import etree, html
 
-from scrapy_dripper.characters import looks_binary
+from scrapy_dripper.characters import looks_binary, xml_text
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import FallbackReason
 from scrapy_dripper.page.charset import in_utf8
 from scrapy_dripper.page.page import Over, PageError
-from scrapy_dripper.page.recover import (
-    MAX_DEPTH,
-    RecoveryError,
-    append_text,
-    has_attribute_run,
-    recover,
-    set_attributes,
-    xml_text,
-)
 from scrapy_dripper.page.tags import ENDS_PARAGRAPH, METADATA, SVG_BREAKOUT, SVG_HTML, UNSEEN, VOID
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 
+MAX_DEPTH = 200
+"""Maximum depth of a recovered tree, low enough for recursive code. Deeper elements become siblings."""
+MAX_ATTRIBUTES = 1_000
+"""Attributes of a tag to keep. libxml2's tree takes 0.2 s for 10,000 attributes, 1 s for 20,000, 12 s for 40,000."""
+
+_STRIDE = 16_384
+_tag = re.compile(rb"<[a-zA-Z]").search
+_attribute = re.compile(rb"""=\s*(?:"[^"]*"|'[^']*')|[\s/"'][^\s/"'>=]""").finditer  # a value to skip, or a name
+_opening_quote = re.compile(rb"""=\s*(["'])""").search
 _one_class = etree.ElementDefaultClassLookup(html.HtmlElement, html.HtmlComment, html.HtmlProcessingInstruction)
 """Makes all elements of one class. The lookup of lxml.html runs Python code for each element, and takes as long as the
 rest of a walk over a tree. Only forms and their fields would have other classes."""
@@ -68,6 +70,8 @@ def parse(
     streamed = streamed and not flat and has_parts(data)  # moving a deep part would make a flat tree deep again
     root = None if flat or has_attribute_run(data) else _tree(data, comments=streamed)
     if root is None:
+        from scrapy_dripper.page.recover import RecoveryError, recover  # for few pages
+
         try:
             root = recover(without_templates(data), depth)
         except RecoveryError as error:
@@ -482,3 +486,73 @@ def cut_off(root: HtmlElement, most: int) -> bool:
     if parent is not None:
         parent.remove(first)
     return True
+
+
+def has_attribute_run(data: bytes) -> bool:
+    """Return True if a tag may have more than :data:`MAX_ATTRIBUTES` attributes. False alarms are possible.
+
+    The function checks only the last ``>`` in each stride of 16 kB. If it ends a tag or is part of text, nothing before
+    it matters. If it is inside a quoted value, the last quote before it opens that value, and a run of attributes may
+    follow the value.
+    """
+    here, size = 0, len(data)
+    budget = 2 * size  # the ranges to search can overlap
+    while here + _STRIDE < size and budget > 0:
+        last = data.rfind(b">", here, here + _STRIDE)
+        if last < 0:
+            end = data.find(b">", here + _STRIDE)
+            end = size if end < 0 else end
+            tag = _tag(data, here, end)
+            if tag is not None and _too_many(data, tag.start(), end):
+                return True
+            here = end + 1
+            continue
+        for quote in (b'"', b"'"):
+            opening = data.rfind(quote, here, last)
+            if opening > 0 and data[here:opening].rstrip().endswith(b"="):
+                closing = data.find(quote, last)
+                if closing > 0:
+                    end = _tag_end(data, closing + 1)
+                    budget -= end - closing
+                    if _too_many(data, closing + 1, end):
+                        return True
+        here = last + 1
+    return budget <= 0 < size
+
+
+def _too_many(data: bytes, start: int, end: int) -> bool:
+    """Return True if the inside of a tag may have too many attributes. An attribute with a value counts twice."""
+    if end - start < 4 * MAX_ATTRIBUTES:
+        return False
+    return any(i >= 2 * MAX_ATTRIBUTES for i, _ in enumerate(_attribute(data, start, end)))
+
+
+def _tag_end(data: bytes, start: int) -> int:
+    """Return the end of a tag, searching from ``start``, which is inside the tag but outside of a value."""
+    here, end = start, -1
+    while True:
+        if end < here:
+            end = data.find(b">", here)
+            end = len(data) if end < 0 else end
+        opening = _opening_quote(data, here, end)
+        closing = data.find(opening[1], opening.end()) if opening else -1
+        if closing < 0:
+            return end
+        here = closing + 1
+
+
+def append_text(element: HtmlElement, text: str) -> None:
+    """Add text at the end of an element."""
+    if len(element):
+        last = element[-1]
+        last.tail = xml_text((last.tail or "") + text)
+    else:
+        element.text = xml_text((element.text or "") + text)
+
+
+def set_attributes(element: HtmlElement, attributes: Mapping[str, str]) -> None:
+    """Set the first :data:`MAX_ATTRIBUTES` attributes. Skip names that lxml rejects."""
+    for name, value in islice(attributes.items(), MAX_ATTRIBUTES):
+        # A name such as ``"`` is rejected. Nothing reads such attributes.
+        with contextlib.suppress(ValueError):
+            element.set(name, xml_text(value))

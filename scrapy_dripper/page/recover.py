@@ -7,35 +7,22 @@ tag. This module uses the same parser for the tokens only, and builds the tree i
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Mapping
-from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from lxml import etree, html
 
-from scrapy_dripper.characters import has_controls, without_controls
+from scrapy_dripper.characters import has_controls, without_controls, xml_text
+from scrapy_dripper.page.parse import MAX_DEPTH, append_text, set_attributes
 from scrapy_dripper.page.tags import VOID
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-MAX_DEPTH = 200
-"""Maximum depth of a recovered tree, low enough for recursive code. Deeper elements become siblings."""
-MAX_ATTRIBUTES = 1_000
-"""Attributes of a tag to keep. libxml2's tree takes 0.2 s for 10,000 attributes, 1 s for 20,000, 12 s for 40,000."""
 MAX_NODES = 300_000
 """Maximum number of elements in a recovered tree, which take about 2 s."""
 MAX_STEPS = 1_000_000_000
 """Maximum number of comparisons of unmatched end tags with open elements, which take about 1 s."""
-
-_STRIDE = 16_384
-_tag = re.compile(rb"<[a-zA-Z]").search
-_attribute = re.compile(rb"""=\s*(?:"[^"]*"|'[^']*')|[\s/"'][^\s/"'>=]""").finditer  # a value to skip, or a name
-_opening_quote = re.compile(rb"""=\s*(["'])""").search
-
-# lxml rejects these characters in new text, although its parser lets some of them pass.
-_not_xml = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 # Formatting does not affect the blocks, so beyond the depth limit its text joins the parent element.
 _FORMATTING = frozenset(
@@ -71,59 +58,6 @@ def recover(data: bytes, depth: int = MAX_DEPTH) -> HtmlElement:
     with contextlib.suppress(etree.LxmlError):  # raised for a document without elements, such as comments only
         parser.close()
     return builder.close()
-
-
-def has_attribute_run(data: bytes) -> bool:
-    """Return True if a tag may have more than :data:`MAX_ATTRIBUTES` attributes. False alarms are possible.
-
-    The function checks only the last ``>`` in each stride of 16 kB. If it ends a tag or is part of text, nothing before
-    it matters. If it is inside a quoted value, the last quote before it opens that value, and a run of attributes may
-    follow the value.
-    """
-    here, size = 0, len(data)
-    budget = 2 * size  # the ranges to search can overlap
-    while here + _STRIDE < size and budget > 0:
-        last = data.rfind(b">", here, here + _STRIDE)
-        if last < 0:
-            end = data.find(b">", here + _STRIDE)
-            end = size if end < 0 else end
-            tag = _tag(data, here, end)
-            if tag is not None and _too_many(data, tag.start(), end):
-                return True
-            here = end + 1
-            continue
-        for quote in (b'"', b"'"):
-            opening = data.rfind(quote, here, last)
-            if opening > 0 and data[here:opening].rstrip().endswith(b"="):
-                closing = data.find(quote, last)
-                if closing > 0:
-                    end = _tag_end(data, closing + 1)
-                    budget -= end - closing
-                    if _too_many(data, closing + 1, end):
-                        return True
-        here = last + 1
-    return budget <= 0 < size
-
-
-def _too_many(data: bytes, start: int, end: int) -> bool:
-    """Return True if the inside of a tag may have too many attributes. An attribute with a value counts twice."""
-    if end - start < 4 * MAX_ATTRIBUTES:
-        return False
-    return any(i >= 2 * MAX_ATTRIBUTES for i, _ in enumerate(_attribute(data, start, end)))
-
-
-def _tag_end(data: bytes, start: int) -> int:
-    """Return the end of a tag, searching from ``start``, which is inside the tag but outside of a value."""
-    here, end = start, -1
-    while True:
-        if end < here:
-            end = data.find(b">", here)
-            end = len(data) if end < 0 else end
-        opening = _opening_quote(data, here, end)
-        closing = data.find(opening[1], opening.end()) if opening else -1
-        if closing < 0:
-            return end
-        here = closing + 1
 
 
 class _Builder:
@@ -227,20 +161,6 @@ class _Builder:
             append_text(self.into, text)
 
 
-def append_text(element: HtmlElement, text: str) -> None:
-    """Add text at the end of an element."""
-    if len(element):
-        last = element[-1]
-        last.tail = xml_text((last.tail or "") + text)
-    else:
-        element.text = xml_text((element.text or "") + text)
-
-
-def xml_text(text: str) -> str:
-    """Replace the characters that lxml rejects by U+FFFD."""
-    return _not_xml.sub("\ufffd", text)
-
-
 def drop_controls(root: HtmlElement) -> None:
     """Remove the control characters from the text and the attributes of a tree."""
     for element in root.iter():
@@ -252,11 +172,3 @@ def drop_controls(root: HtmlElement) -> None:
         if any(has_controls(part) for attribute in attributes for part in attribute):
             element.attrib.clear()  # lxml cannot delete a single attribute whose name it rejects
             set_attributes(element, {name: without_controls(value) for name, value in attributes})
-
-
-def set_attributes(element: HtmlElement, attributes: Mapping[str, str]) -> None:
-    """Set the first :data:`MAX_ATTRIBUTES` attributes. Skip names that lxml rejects."""
-    for name, value in islice(attributes.items(), MAX_ATTRIBUTES):
-        # A name such as ``"`` is rejected. Nothing reads such attributes.
-        with contextlib.suppress(ValueError):
-            element.set(name, xml_text(value))

@@ -23,7 +23,7 @@ from lxml.etree import _Element
 from scrapy_dripper.declared import Notation
 from scrapy_dripper.declared.elements import LONGEST_TEXT
 from scrapy_dripper.page.nodes import SHORT, inner_text, is_math_script
-from scrapy_dripper.page.recover import has_attribute_run
+from scrapy_dripper.page.parse import has_attribute_run
 from scrapy_dripper.page.tags import DRAWN, DRAWN_MATHML, by_class
 from scrapy_dripper.structures import NEAR
 from scrapy_dripper.structures.items import (

@@ -17,8 +17,8 @@ from scrapy_dripper.data import FallbackReason
 from scrapy_dripper.page import recover as recover_module
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.page import PageError
-from scrapy_dripper.page.parse import parse, without_templates
-from scrapy_dripper.page.recover import has_attribute_run, recover
+from scrapy_dripper.page.parse import has_attribute_run, parse, without_templates
+from scrapy_dripper.page.recover import recover
 from scrapy_dripper.page.tags import ENDS_PARAGRAPH
 
 

@@ -20,12 +20,12 @@ import numpy.typing as npt
 from lxml import etree, html
 from lxml.html.defs import block_tags
 
+from scrapy_dripper.characters import xml_text
 from scrapy_dripper.declared import Declared, read_declared
 from scrapy_dripper.page import NATIVE, Profile
 from scrapy_dripper.page.nodes import BREAK, Nodes, collapsed, ints, is_silent_content
 from scrapy_dripper.page.page import NOBODY, Blocks, Flag, Ints, Page, Tree, block_behind, gap_before, is_gap
 from scrapy_dripper.page.parse import parse
-from scrapy_dripper.page.recover import xml_text
 from scrapy_dripper.page.tags import CELLS, KINDS, PLAYERS, TAGS, UNSEEN, VOID, Kind
 
 if TYPE_CHECKING:
