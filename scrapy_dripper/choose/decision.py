@@ -1,10 +1,11 @@
 """Decide on the tree of a page which of its blocks are main, given their probabilities.
 
 A model answers block by block. People see an article, a thread, a list or a table as one thing: 93 of 100 groups of
-like siblings are wholly main or wholly not. So the decision takes the labels with the least energy:
+like siblings are wholly main or wholly not. So each unit of a page is main as a whole, not at all, or in part, as its
+parts are by themselves. It takes what has the least energy:
 
     - sum over the main blocks of (words + 0.3) * (p - cut) * 100 / expected
-    + sum over the units that are main in part of price * sqrt(children) * decay ** depth
+    + price * sqrt(parts) * decay ** depth, if it is in part
 
 The cut is that of the largest expected F1, for which the blocks with p > cut are the best labels without prices, but
 at most that of the rule: a page of which the model is sure has a high one, which would leave out single lines.
@@ -12,8 +13,8 @@ Blocks in structures that authors write have at most half of that cut (:data:`SO
 ``expected`` is the expected number of main words. Units are the elements with several blocks and, between an element
 and its children, each group of two and more of them with the same tag and class, but for cells of tables, and rows
 with several blocks in a cell, which lay out a page. Only groups, elements whose children are all alike, and structures
-of a text (:data:`IS_WHOLE`) have a price. The energy of a unit depends on the labels of its own blocks alone, so the
-best labels are found from the leaves up, in linear time: a unit is main as a whole, not at all, or in part.
+of a text (:data:`IS_WHOLE`) have a price. If nearly all parts are in part themselves, such as posts that each have a
+text and buttons, only the others count. The labels are found from the leaves up, in linear time.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ import numpy.typing as npt
 
 from scrapy_dripper.page.page import Bools
 from scrapy_dripper.page.tags import tag_mask
+from scrapy_dripper.structures import NEARLY_ALL
 
 Floats = npt.NDArray[np.float32]
 
@@ -138,7 +140,7 @@ def decide(
     soft: Bools | None = None,
     whole: Sequence[int] = (),
 ) -> Bools:
-    """Return the labels with the least energy for the n blocks of a page.
+    """Return the labels with which each unit of the n blocks of a page has the least energy.
 
     ``p`` and ``size``, in words, have shape (n,), and so has ``soft``: which blocks are in structures that authors
     write. ``types`` are the probabilities of the page types, and ``favor`` is a value of ``DRIPPER_FAVOR``. ``whole``
@@ -213,7 +215,9 @@ class _Units:
         total, best = self._total, self._best
         whole, mixed = sum([total[i] for i in parts]), sum([best[i] for i in parts])
         if depth is not None:
-            mixed -= self._rule.price * len(parts) ** 0.5 * self._rule.decay**depth
+            in_part = sum([self._in_part[i] for i in parts])
+            counted = len(parts) - (in_part if in_part >= NEARLY_ALL * len(parts) else 0)
+            mixed -= self._rule.price * counted**0.5 * self._rule.decay**depth
         pure = max(0.0, whole)
         self._parts.append(parts)
         self._in_part.append(mixed > pure)
