@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from itertools import chain, islice, takewhile
 
@@ -23,6 +23,7 @@ from scrapy_dripper.declared.schema_org import tokens
 from scrapy_dripper.page.page import Bools, Flag, Page, block_behind, is_gap
 from scrapy_dripper.page.tags import LONGEST_CLASS, MEDIA, TAGS, tag_mask
 from scrapy_dripper.page.vocabulary import (
+    AMOUNT,
     AMOUNT_LABELS,
     CURRENCIES,
     ENERGY_LABELS,
@@ -199,12 +200,16 @@ LONGEST_PRICE, LONGEST_FACT = 30, 500
 BLOCKS_BELOW_NAME = 40
 """Maximum number of blocks from the name of a page to a price or to authors, and from the end of a recipe to a fact."""
 MOST_PRICES = 8
-"""Maximum number of prices that a page states and declares. More of them are those of a list of products."""
+"""Maximum number of prices that a page states and declares. More of them are those of a list of products. And maximum
+number of blocks from a fact up to the name, and to others in its row."""
+LONGEST_DAY = 50
+"""Maximum length of a text with the day of an event, in characters."""
 
 _has_currency = re.compile(CURRENCIES, re.I).search
-_sum = rf"(?:(?:[a-z]{{1,2}}\s?)?(?:{CURRENCIES})\s?\d[\d.,'’]{{0,12}}|\d[\d.,'’]{{0,12}}\s?(?:{CURRENCIES}))\+?"
+_sum = rf"(?:(?:[a-z]{{1,2}}\s?)?(?:{CURRENCIES})\s?{AMOUNT}|{AMOUNT}\s?(?:{CURRENCIES}))\+?"
 _title_parts = re.compile(r"\s[-–—|·•:]\s|:\s").split
-_amount = re.compile(r"(\d[\d.,'’]{0,12}?)(?:[.,](\d{1,2}))?(?![\d.,'’]{0,12}\d)").search
+_amount = re.compile(r"(\d{1,3}(?:\s\d{3}){1,3}|\d[\d.,'’]{0,15}?)(?:[.,](\d{1,2}))?(?![\d.,'’]{0,15}\d)").search
+_researcher = re.compile(r"(?:https?://)?(?:www\.)?orcid\.org/\S{1,40}|\b\d{4}-\d{4}-\d{4}-\d{3}[\dX]\b").sub
 _length = re.compile(r"\s\(?\d{1,3}:\d\d\)?\Z").sub
 _is_price = re.compile(rf"(?:[^\W\d]{{1,12}}:\s)?{_sum}(?:\W{{0,3}}{_sum}){{0,2}}", re.I).fullmatch
 _energy, _label = either(ENERGY_LABELS), either(TIME_LABELS, AMOUNT_LABELS, ENERGY_LABELS)
@@ -232,42 +237,34 @@ def with_facts(scored: ScoredPage, main: Bools) -> Bools:
     headings = np.flatnonzero((tags == _H1) & (scored.flags & UNSEEN == 0))
     texts, title = scored.page.blocks.text, scored.page.headline
     name = next((i for i in headings.tolist() if texts[i] == title), int([*headings, np.argmax(main)][0]))
-    declared = scored.page.declared
-    # Pages of papers declare these for search engines of literature. On other pages, a byline is no content.
-    authors = _named(scored, main, name, declared.meta.get("citation_author", ()))
-    employers = declared.linked.names("hiringOrganization") if "jobposting" in declared.types else ()
-    employer = islice(_named(scored, main, name, employers), 1)
+    named = list(_named(scored, name))
     labels: Bools = main.copy()
-    recipe = _of_recipe(scored, main, name)
-    labels[[*_price(scored, main, name), *authors, *employer, *_tracks(scored), *recipe]] = True
+    labels[[*_price(scored, main, name), *named, *_alike(scored, named), *_tracks(scored)]] = True
+    labels[[*_of_recipe(scored, main, name)]] = True
     return labels
 
 
 def _price(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
     """Yield the first price below the name, or else the nearest one right above it, that the page declares as its own,
-    or that is a part of its title.
-
-    If a page of a product shows no such price, any price right beside the name is one.
+    or that is a part of its title. If a page shows no such price, any price right beside the name is one.
     """
     page, texts = scored.page, scored.page.blocks.text
     titles = (page.declared.document_title, *page.declared.headlines)
     named = [part for title in titles if _amount(title) for part in _title_parts(title) if _is_price(part.strip())]
     declared = {_cents(text) for text in (*(fact.text for fact in page.facts if fact.kind == "price"), *named)} - {""}
-    of_product = "product" in page.declared.types or scored.page_type == "product"
-    if not (declared or of_product):
-        return
     seen = scored.flags & (UNSEEN | Flag.NAV | Flag.FOOTER | Flag.DIALOG) == 0
-    may_be = [i for i in np.flatnonzero(seen & (scored.chars <= LONGEST_PRICE)).tolist() if may_be_price(texts[i])]
+    short = np.flatnonzero(seen & (scored.chars <= LONGEST_PRICE)).tolist()
+    may_be = [i for i in short if may_be_price(texts[i])]
     # A style sheet may set the hundredths apart: "17334 Lei".
     prices = [i for i in may_be if not declared.isdisjoint((_cents(texts[i]), _digits(texts[i])))]
-    if not prices and of_product and main[name]:
+    if not prices and main[name]:
         beside = [i for i in may_be if abs(i - name) <= MOST_PRICES and not page.blocks.links[i]]
+        is_product = "product" in page.declared.types or scored.page_type == "product"
         # Where no data declare a product, what the model is sure is no content may be the price of another size, unless
         # it says what it is, as "Price: $98" does.
         least = 0 if "product" in page.declared.types else HEADING_PROBABILITY
-        prices = [
-            i for i in beside if _is_price(texts[i]) and scored.probabilities[i] >= least / (1 + (":" in texts[i]))
-        ]
+        sure = [i for i in beside if scored.probabilities[i] >= least / (1 + (":" in texts[i]))]
+        prices = [i for i in sure if _is_price(texts[i])] if is_product or len(may_be) <= MOST_PRICES else []
     below = (i for i in prices if name < i <= name + BLOCKS_BELOW_NAME)
     above = (i for i in reversed(prices) if name - MOST_PRICES <= i < name)
     price = next(chain(below, above), None)
@@ -285,20 +282,52 @@ def _cents(text: str) -> str:
     return _digits(found[1]) + (found[2] or "").ljust(2, "0") if found else ""
 
 
-def _named(scored: ScoredPage, main: Bools, name: int, declared: Iterable[str]) -> Iterator[int]:
-    """Yield the texts below the name that consist of declared names, each once: of authors, or of who offers a job."""
-    texts = scored.page.blocks.text
-    named = [words for words in (frozenset(tokens(text)) for text in declared) if words]
-    known = frozenset().union(*named)
-    left = Counter(named)  # authors may be namesakes
-    for i in range(name + 1, min(name + 1 + BLOCKS_BELOW_NAME, len(main)) if known else 0):
-        words = [] if scored.flags[i] & (UNSEEN | ELSEWHERE) else tokens(texts[i])
-        if len(words) <= 2 * sum(word in known for word in words):  # others are numbers of notes, titles and places
-            text = set(words)  # once, because each of many authors is looked for in it
-            new = [one for one in left if one <= text and left[one]]
+def _named(scored: ScoredPage, name: int) -> Iterator[int]:
+    """Yield the texts beside the name that consist of declared names, each name once, and the day of an event."""
+    texts, declared = scored.page.blocks.text, scored.page.declared
+    # Initials are parts of names. Authors may be namesakes.
+    left = Counter(
+        frozenset(word for word in tokens(text) if len(word) > 1 or not word.isascii()) for text in declared.beside_name
+    )
+    known = frozenset(chain.from_iterable(map(tokens, declared.beside_name)))
+    days = set(declared.days)
+    if not (known or days):
+        return
+    from scrapy_dripper.declared.dates import iso_date  # of few pages
+
+    for i in (
+        *range(name + 1, min(name + 1 + BLOCKS_BELOW_NAME, len(texts))),
+        *range(max(0, name - MOST_PRICES), name),
+    ):
+        if scored.flags[i] & (UNSEEN | ELSEWHERE):
+            continue
+        words = tokens(_researcher("", texts[i]))
+        text = set(words)  # once, because each of many authors is looked for in it
+        new = [one for one in left if one and one <= text and left[one]]
+        # Others are numbers of notes, titles and places.
+        if new and len(words) <= 2 * sum(word in known for word in words):
             left.subtract(new)
-            if new:
-                yield i
+            yield i
+        elif days and len(texts[i]) <= LONGEST_DAY and (day := (iso_date(texts[i]) or "")[:10]) in days:
+            days.discard(day)
+            yield i
+
+
+def _alike(scored: ScoredPage, facts: Sequence[int]) -> list[int]:
+    """Return the likely short texts in a row with facts that are like them, such as the kind of a job and its place."""
+    if not facts:
+        return []
+    tree, context = scored.page.tree, scored.page.blocks.context
+    may = (
+        (scored.probabilities >= HEADING_PROBABILITY) & (scored.chars <= LONGEST_PRICE) & (scored.flags & _BARRED == 0)
+    )
+    may[facts] = True
+    goes_on = may[1:] & may[:-1]
+    for column in (tree.parent[context], tree.tag_class[context]):
+        goes_on &= column[1:] == column[:-1]
+    row = np.concatenate([[0], np.cumsum(~goes_on)])
+    found: list[int] = np.flatnonzero(may & np.isin(row, row[facts])).tolist()
+    return found
 
 
 def _tracks(scored: ScoredPage) -> Iterator[int]:

@@ -170,6 +170,28 @@ class Declared:
         return self.linked.types
 
     @property
+    def beside_name(self) -> list[str]:
+        """The names that stand beside what the page is called: the authors of a paper, who offers a job, and where a
+        job or an event is. Pages of papers declare them for search engines; elsewhere, a byline is no content.
+        """
+        linked = self.linked
+        found = [name for text in self.texts("citation_author", "citation_authors") for name in text.split(";")]
+        if "scholarlyarticle" in linked.types:
+            found += linked.names("author")
+        if "jobposting" in linked.types:
+            found += [*linked.names("hiringOrganization"), *linked.places("jobLocation")]
+            found += [text.replace("_", " ") for text in linked.texts("employmentType")]
+        if self.days:
+            found += linked.places("location")
+        return found
+
+    @property
+    def days(self) -> frozenset[str]:
+        """The days on which the event of a page begins and ends, in ISO 8601."""
+        is_event = any(one.endswith("event") for one in self.linked.types)
+        return frozenset(text[:10] for text in self.linked.texts("startDate", "endDate") if is_event)
+
+    @property
     def descriptions(self) -> tuple[str, ...]:
         """The values of ``description`` and ``og:description``."""
         found = chain.from_iterable(self.meta.get(name, ()) for name in _OWN_DESCRIPTIONS)

@@ -104,6 +104,13 @@ class Linked:
                 return names
         return []
 
+    def places(self, *keys: str) -> list[str]:
+        """Return the names and the parts of the addresses of the places under the keys."""
+        found = [one for value in self.values(*keys) for one in _as_list(value)[:MOST_VALUES]]
+        where = [one.get("address") for one in found if isinstance(one, dict)]
+        parts = chain.from_iterable(one.values() if isinstance(one, dict) else [one] for one in where)
+        return [text for one in chain(found, islice(parts, MOST_VALUES)) for text in texts(one)]
+
     def tracks(self) -> list[str]:
         """Return the names of the recordings of an album."""
         tops = [one for root in self.roots for one in _as_list(root)[:MOST_VALUES] if isinstance(one, dict)]
@@ -209,7 +216,7 @@ def _rank(types: list[str]) -> int | None:
     if any(one in _ARTICLES or one.endswith("article") for one in types):
         return 0
     for rank, kinds in ((1, _WORKS), (2, _THINGS), (3, _PAGES)):
-        if any(one in kinds for one in types):
+        if any(one in kinds or (rank == 2 and one.endswith("event")) for one in types):
             return rank
     return None
 

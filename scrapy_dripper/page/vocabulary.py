@@ -257,10 +257,12 @@ WAITING: Group = ("loading", "redirecting", "please wait", "one moment")
 
 # ---------------------------------------------------------------------- prices
 CURRENCIES = (
-    r"[$€£¥₹₽₩₺฿₪₫₴₦]|(?<![^\W\d])(?:usd|eur|gbp|aud|cad|chf|cny|jpy|inr|brl|mxn|sek|nok|dkk|pln|czk|huf|zar|aed)(?![^\W\d])"
-    r"|\b(?:ron|try|kr|zł|kč|ft|lei|rub|руб|грн|円|元)\b|\brs\.?(?=\s?\d)"
+    r"[$€£¥￥₹₽₩￦₺฿₪₫₴₦₸₱]|(?<![^\W\d])(?:usd|eur|gbp|aud|cad|chf|cny|jpy|inr|brl|mxn|sek|nok|dkk|pln|czk|huf|zar|aed|ron"
+    r"|try|tl|kr|zł|kč|ft|lei|rub|руб|грн)(?![^\W\d])|(?<=\d)\s?(?:万?円|元|만?원|:-)|\brs\.?(?=\s?\d)"
 )
 """A pattern for currency signs, and codes of ISO 4217 and of shops that stand beside a number."""
+AMOUNT = r"(?:\d{1,3}(?:\s\d{3}){1,3}(?:[.,]\d{1,2})?|\d[\d.,'’]{0,15})[-–—]?"
+"""A pattern for the number of a price, such as 1,299.00, 785 000 and 45,-."""
 
 
 def folded(text: str) -> str:

@@ -22,7 +22,7 @@ from scrapy_dripper.declared.elements import text_of
 from scrapy_dripper.page.nodes import SHORT
 from scrapy_dripper.page.page import Bools, Flag, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS
-from scrapy_dripper.page.vocabulary import CURRENCIES, either
+from scrapy_dripper.page.vocabulary import AMOUNT, CURRENCIES, either
 from scrapy_dripper.structures import NEARLY_ALL
 from scrapy_dripper.structures.hidden import hidden_blocks
 from scrapy_dripper.structures.items import Card
@@ -362,8 +362,7 @@ SHORTEST_TEXT = 3
 LEAST_AUTHOR = 2
 """Minimum score of the name of an author, who has a profile or is declared. Products have names as well."""
 
-_amount = r"\d[\d.,'’]{0,15}"
-_price = re.compile(rf"(?:{CURRENCIES})\s?{_amount}|{_amount}(?:[–—-])?\s?(?:{CURRENCIES})", re.I).search
+_price = re.compile(rf"(?:{CURRENCIES})\s?{AMOUNT}|{AMOUNT}\s?(?:{CURRENCIES})", re.I).search
 _LINK = TAGS["a"]
 
 
