@@ -26,9 +26,12 @@ LONGEST_SIGNATURE = 60
 LEAST_SIGNATURES = 2
 """Minimum number of signatures on a page, if it is not known to be a forum. A single one ends a letter."""
 
+LONGEST_ACTION = 6
+"""Maximum number of words of what a button does."""
+
 _control = re.compile(rf"(?:{either(CONTROLS)})\W*", re.I).fullmatch
 _shares = re.compile(rf"(?:{either(SHARING)})\W*", re.I).fullmatch
-_acts = re.compile(rf"(?:{either(ACTIONS)})\b", re.I).match
+_acts = re.compile(rf"(?:{either(ACTIONS)})(?!\w)", re.I).match
 _tags = re.compile(rf"(?:{either(TAG_LABELS)})\s?[:：]\s*", re.I).match
 _signature = re.compile(rf"\s(?:{either(SIGNATURES)})(?=\s|$)")
 _is_signed = tag_mask("div", "p", "aside", "section", "footer", "td", "li")
@@ -60,7 +63,7 @@ def _controls(scored: ScoredPage, main: Bools) -> Iterator[int]:
         if tagged:
             rest = len(text) - tagged.end()
             found = rest > 0 and blocks.link_chars[i] >= NEARLY_ALL * rest
-        elif is_button[i] and _acts(text):
+        elif is_button[i] and _acts(text) and len(text.split()) <= LONGEST_ACTION:
             found = tree.nodes[node].get("aria-expanded") is None
         elif not (found := _shares(text) is not None) and _control(text):
             found = is_button[i] or blocks.link_chars[i] >= NEARLY_ALL * len(text)

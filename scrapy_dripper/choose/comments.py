@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 FORUM = "forum"
 """The page type on which posts are the main content."""
+MAYBE_FORUM, LEAST_KEPT = 0.15, 0.75
+"""A page with this probability of being a forum, and with main text in this share of its posts, is a thread as well."""
 DISCUSSIONS = frozenset({"discussionforumposting", "qapage"})
 """schema.org types of pages whose posts are content, in lower case."""
 
@@ -73,18 +75,24 @@ def with_replies(scored: ScoredPage, main: Bools) -> Bools:
     leaves out short replies, and the last ones.
     """
     page, tree = scored.page, scored.page.tree
-    if not main.any() or not is_thread(scored):
+    may_be = scored.labels.page_types.get(FORUM, 0) >= MAYBE_FORUM
+    if not main.any() or not (is_thread(scored) or may_be):
         return main
     from scrapy_dripper.structures.posts import thread_posts  # as in posts_of
 
-    shown = scored.flags & (UNSEEN | ELSEWHERE) == 0
+    in_form = scored.flags & Flag.FORM != 0  # some forums are one form
+    all_in_form = 2 * scored.size[main & in_form].sum() > scored.size[main].sum()
+    shown = scored.flags & ((UNSEEN | ELSEWHERE) & ~(Flag.FORM if all_in_form else 0)) == 0
     post_of = np.zeros(len(main), dtype=np.int64)  # the innermost one, because replies can be nested
     for post in thread_posts(page, main | shown, scored.post_marks):
         post_of[tree.block_start[post.node] : tree.block_end[post.node]] = post.node
     in_post = post_of > 0
     if scored.size[main & in_post].sum() <= NEARLY_ALL * scored.size[main].sum():
         return main  # an article with comments
-    has_main = np.isin(post_of, post_of[main & in_post])
+    kept = set(post_of[main & in_post].tolist())
+    if not is_thread(scored) and len(kept) < LEAST_KEPT * len(set(post_of[in_post].tolist())):
+        return main
+    has_main = np.isin(post_of, [*kept])
     blocks = np.flatnonzero(in_post)
     numbers: dict[tuple[int, ...], int] = {}
     nodes = zip(page.blocks.context[blocks].tolist(), post_of[blocks].tolist(), strict=True)

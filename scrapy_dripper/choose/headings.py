@@ -17,6 +17,7 @@ import numpy as np
 
 from scrapy_dripper.choose.mask import mask_of
 from scrapy_dripper.choose.scored import ELSEWHERE, LIKELY, LONGEST_LINE, UNSEEN, ScoredPage
+from scrapy_dripper.declared import link_level
 from scrapy_dripper.declared.elements import names_site
 from scrapy_dripper.declared.names import LINE, Match
 from scrapy_dripper.declared.schema_org import tokens
@@ -53,7 +54,7 @@ _NO_LEAD = UNSEEN | ELSEWHERE | Flag.ASIDE | Flag.LIST | Flag.LINK | Flag.BUTTON
 _HEADING = Flag.HEADING
 _UNSEEN = Flag.FOOTER | Flag.DIALOG | Flag.HIDDEN
 _ELSEWHERE = Flag.NAV | Flag.ASIDE
-_LISTED = Flag.LIST | Flag.LINK | Flag.BUTTON | Flag.FORM
+_LISTED = Flag.LIST | Flag.BUTTON | Flag.FORM
 _H1 = TAGS["h1"]
 _standfirst = re.compile(rf"[\s_-](?:{either(STANDFIRSTS)})(?=[\s_-]|$)").search
 _ends_sentence = re.compile(r"[.!?…。！？][\"”»“’」』]?\Z").search
@@ -148,7 +149,9 @@ def headline(page: Page, main: Bools) -> int | None:
         return None
     names, texts = page.declared.names, page.blocks.text
     flags = (page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]).tolist()
-    body = next((i for i in numbers if not flags[i] & _HEADING and len(tokens(texts[i])) >= BODY_WORDS), numbers[-1])
+    # A notice for browsers without scripts is above the headline.
+    no_body = _HEADING | (Flag.NOSCRIPT if any(not flags[i] & Flag.NOSCRIPT for i in numbers) else 0)
+    body = next((i for i in numbers if not flags[i] & no_body and len(tokens(texts[i])) >= BODY_WORDS), numbers[-1])
     # Ignore flags that the text itself has, for example because of an unclosed <nav>.
     unseen, elsewhere = _UNSEEN & ~flags[body], _ELSEWHERE & ~flags[body]
     contexts = page.blocks.context.tolist()
@@ -167,7 +170,8 @@ def headline(page: Page, main: Bools) -> int | None:
             continue
         words = tokens(text)
         if not flags[i] & _HEADING:
-            if not aside and (words == line or names.is_line(words)) and not flags[i] & _LISTED:
+            is_line = not aside and not flags[i] & _LISTED and (words == line or names.is_line(words))
+            if is_line and not (flags[i] & Flag.LINK and link_level(page.tree.nodes[contexts[i]], page.url)):
                 lines.append(i)
         elif words and not (names.is_other(words) or names.ends(words) or names_site(page.tree.names[contexts[i]])):
             match = names.match(words, h1=h1)
@@ -345,13 +349,15 @@ def _of_recipe(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
     page, texts = scored.page, scored.page.blocks.text
     if "recipe" not in page.declared.types:
         return
-    may = (scored.flags & (UNSEEN | ELSEWHERE | Flag.ASIDE) == 0) & (page.blocks.links == 0)
-    may &= scored.chars <= LONGEST_FACT
+    may = (scored.flags & (UNSEEN | ELSEWHERE | Flag.ASIDE) == 0) & (scored.chars <= LONGEST_FACT)
     may[: name + 1], may[int(np.flatnonzero(main)[-1]) + BLOCKS_BELOW_NAME :] = False, False
+    alone = may & (page.blocks.links == 0)
     for i in np.flatnonzero(may).tolist():
-        if _says_energy(texts[i]) or all(map(_states, texts[i].split("\n"))):
+        lines = texts[i].split("\n")
+        stated = sum(_states(line) is not None for line in lines)
+        if 2 * stated >= len(lines) > 2 or (alone[i] and (stated == len(lines) or _says_energy(texts[i]))):
             yield i
-        elif may[i + 1 : i + 2].any() and _begins_with_label(texts[i]) and _states(f"{texts[i]} {texts[i + 1]}"):
+        elif alone[i : i + 2].sum() > 1 and _begins_with_label(texts[i]) and _states(f"{texts[i]} {texts[i + 1]}"):
             yield from (i, i + 1)
 
 

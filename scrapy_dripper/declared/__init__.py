@@ -120,7 +120,7 @@ class Declared:
         data = [linked.text("headline") if linked.is_article else "", linked.text("name", "headline")]
         heads = chain.from_iterable(islice(self.texts(name), 1) for name in _TITLES)
         declared = [*map(without_signs, (*data, *heads)), *self.linked.headlines]
-        headings = [(heading_text(one), _leads_up(one, self.url)) for one in self.headings]
+        headings = [(heading_text(one), link_level(one, self.url)) for one in self.headings]
         return Names(declared, self.document_title, self.site_name, self.url, headings)
 
     @cached_property
@@ -262,9 +262,9 @@ def read_declared(root: HtmlElement, url: str = "") -> Declared:
     return found
 
 
-def _leads_up(heading: HtmlElement, url: str) -> int:
-    """Return where the link of a heading leads. A heading that leads up names the site, or a part of it, and so may one
-    whose class says so.
+def link_level(heading: HtmlElement, url: str) -> int:
+    """Return where the link of a heading leads, 0 if not up. A heading that leads up names the site, or a part of it,
+    and so may one whose class says so.
     """
     link = next(chain(heading.iter("a"), islice(heading.iterancestors("a"), 1)), None)
     level = 0 if link is None else leads_up(link.get("href") or "", url)

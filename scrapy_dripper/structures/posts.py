@@ -145,10 +145,10 @@ def thread_posts(page: Page, main: Bools, marks: PostMarks | None = None) -> lis
     texts, (dates, names) = page.blocks.text, marks or post_marks(page)
     authors = [i for i in sorted(names) if len(texts[i]) <= LONGEST_BYLINE]
     lines = {*authors, *(i for i in dates if len(texts[i]) <= LONGEST_BYLINE and _digit(texts[i]))}
-    size = (
+    size = [
         len(text) if kept and i not in lines else 0
         for i, (text, kept) in enumerate(zip(texts, main.tolist(), strict=True))
-    )
+    ]
     chars = list(accumulate(size, initial=0))
     posts = _posts(page, dates, authors, chars) or _posts(page, dict.fromkeys(authors, ""), authors, chars)
     named: dict[int, str] = {}
@@ -158,7 +158,8 @@ def thread_posts(page: Page, main: Bools, marks: PostMarks | None = None) -> lis
     for i in dates:
         dated.setdefault(_post_of(page, int(page.blocks.context[i]), posts), i)
     known = sorted(posts & (named.keys() | dated.keys()))
-    bodies = _quoted_bodies(page, known, chars)
+    no_heading = page.tree.flags[page.blocks.context] & Flag.HEADING == 0  # a post may repeat the headline
+    bodies = _quoted_bodies(page, known, [0, *np.cumsum(no_heading * size).tolist()])
     found = []
     for node in known:
         line = dated.get(node)

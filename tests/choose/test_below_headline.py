@@ -40,6 +40,8 @@ def given(body: str, probability: float) -> ScoredPage:
         ("<p>調理時間 30分<p>Время приготовления: 40 минут", 2),
         ("<p>Servings 3 or 2 big<p>Yield: 36 cookies<p>Für 4 Portionen<p>4 servings<p>Calories: 305 kcal", 5),
         ("<p>0:15 Prep<br>0:40 Cook<br>6 Servings", 1),
+        ("<ul><li>Author: <a href=/ann>Ann</a><li>Prep Time: 5 minutes<li>Yield: 2 cups<li>Diet: Vegan</ul>", 1),
+        ("<ul><li>Author: <a href=/ann>Ann</a><li>Prep Time: 5 minutes<li>Diet: Vegan</ul>", 0),
         ("<p>Calories: 93 kcal | Carbohydrates: 6.1 g | Protein: 4.8 g | Fat: 6.5 g", 1),
         ("<p>It has 90 calories and, with cream, more fat than you would think: 12 g, or 15 g with cheese.", 0),
         ("<p>Posted 2 hours ago<p>40 minutes<p><a href=/soup>Total time: 10 minutes</a>", 0),
@@ -198,8 +200,8 @@ def test_a_job_says_who_offers_it_and_where(kind: str, expected: list[str]) -> N
         "employmentType": ["FULL_TIME", None],
     }
     body = (
-        "<h1>Diver</h1><p>Sand &amp; Sons – Harbour Town<p>Bergen, Norway<p>All jobs of Sand &amp; Sons<div>Full-time</div>"
-        "<p>Bergen is a town of divers and of rain<p>- You dive.<p>Sand &amp; Sons"
+        "<h1>Diver</h1><p>Sand &amp; Sons – Harbour Town<p>Bergen, Norway<p>All jobs of Sand &amp; Sons"
+        "<div>Full-time</div><p>Bergen is a town of divers and of rain<p>- You dive.<p>Sand &amp; Sons"
     )
 
     assert said(data, body) == expected

@@ -159,3 +159,24 @@ def test_the_replies_of_a_thread_are_kept(page_type: str, first: list[float], ab
 
     assert [page.blocks.text[i] for i in np.flatnonzero(after & ~main).tolist()] == added
     assert after[main].all()
+
+
+@pytest.mark.parametrize(
+    ("types", "kept", "added"),
+    [
+        ({"forum": 1.0}, 4, ["Thanks!"]),
+        ({"article": 0.8, "forum": 0.2}, 4, ["Thanks!"]),
+        ({"article": 0.8, "forum": 0.2}, 3, []),  # the model does not see nearly all of its posts
+        ({"article": 0.9, "forum": 0.1}, 4, []),
+    ],
+)
+def test_a_thread_may_look_like_an_article_and_be_one_form(
+    types: dict[str, float], kept: int, added: list[str]
+) -> None:
+    posts = "".join(POST.format("bg1", i, *post) for i, post in enumerate(THREAD))
+    page = page_of(f"<h1>Pumps</h1><form>{posts}</form>")
+    likely = [post[1].removeprefix("<p>").removesuffix("</p>") for post in THREAD[:kept]]
+    main = np.array([text in likely for text in page.blocks.text])
+    after = with_replies(ScoredPage(page, Labels(main.astype(np.float32), page_types=types)), main)
+
+    assert [page.blocks.text[i] for i in np.flatnonzero(after & ~main).tolist()] == added

@@ -74,8 +74,16 @@ def named(title: str, body: str) -> str | None:
         ("How bees keep warm - Hive", "<div>How bees keep warm</div>*", None),
         (f"{LONG} - Hive", f"<b>{LONG}</b>*", LONG),
         (f"{LONG}-bees-Hive", f"<div>{LONG}</div>*", LONG),
-        (LONG, f"<a href=/p>{LONG}</a>*", None),
+        (LONG, f"<a href=/p>{LONG}</a>*", LONG),  # the permanent link of a post, or what is discussed
+        (LONG, f"<a href=/posts>{LONG}</a>*", None),  # the name of the blog
+        (LONG, f"<ul><li><a href=/p>{LONG}</a></ul>*", None),
         (LONG, f"<h1>Best of</h1><p>{LONG}</p>*", LONG),
+        # a notice for browsers without scripts is no text above which to look
+        (
+            "Warm bees",
+            "<noscript><p>To see all that the cluster does, please turn on scripts.</p></noscript><h1>Warm bees</h1>*",
+            "Warm bees",
+        ),
         # a page that is a <nav>, or hidden, as a whole
         ("Bees", "<nav><h1>Warm bees in winter</h1>*</nav>", "Warm bees in winter"),
         ("Bees", "<div style='display:none'><h1>Warm bees in winter</h1>*</div>", "Warm bees in winter"),

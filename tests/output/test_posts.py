@@ -140,6 +140,18 @@ def test_a_post_may_quote_another_and_its_text_is_no_quote(around: str) -> None:
     assert extracted(Engine(), f"<ol>{''.join(posts)}</ol>").markdown == f"{A}\n\n---\n\n{B}\n\n> {A}\n\nRight."
 
 
+def test_a_heading_does_not_make_the_text_of_a_short_post_a_quote() -> None:
+    """vBulletin repeats the headline above each reply."""
+    replies = [("Ann", A), ("Ben", "Right."), ("Cy", B)]
+    html = "".join(
+        f"<li class=comment>{HEAD.format(name=name, date='6 May 2024')}<h2>Re: A loose screw in the wheel</h2>"
+        f"<blockquote class=text>{text}</blockquote></li>"
+        for name, text in replies
+    )
+
+    assert ">" not in (extracted(Engine(), f"<ol>{html}</ol>").markdown or "")
+
+
 def passages(*some: tuple[int, str]) -> Items:
     """Return posts by their numbers, with a title for a text that begins with #, and a rule for ---."""
 
