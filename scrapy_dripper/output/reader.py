@@ -67,7 +67,9 @@ _is_joined = _JOINED.__contains__
 _CJK = "[\u2e80-\u312f\u31a0-\ua4cf\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]"
 _cjk = re.compile(_CJK).match
 _line_in_cjk = re.compile(f"(?<={_CJK})[^\\S\\n]*\\n\\s*(?={_CJK})").sub
-_apart = re.compile(r"[\w:;,!?)\]][\w$€£¥]").match
+_apart = re.compile(  # but "$5", "9°C" and "example.Org" are one word
+    r"[\w:;,!?)\]·•↑]\n[\w$€£¥·•]|:\n[@.\[“-]|\d ?[%$€£¥]\n[\w$€£¥]|\d°\n[^\W\d_]{2}|\s\S+\.\n[A-ZÀ-ÞА-Я]"
+).search
 _is_url = re.compile(r"https?:|www\.").match
 _invisible = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\\s]*").fullmatch
 _collapsible = re.compile(r"[ \t\r\n\f]+").sub
@@ -201,11 +203,12 @@ class Line:
     def _fill(self, following: str) -> None:
         separator = self.pending
         if separator < Separator.SPACE:
-            before, after = self._last[-1:], following[:1]
+            last = self._last[-40:]
+            before, after = last[-1:], following[:1]
             if separator == Separator.LINE:
                 if _cjk(before) and _cjk(after):
                     return
-            elif before and after and (not _apart(before + after) or _cjk(before) or _cjk(after)):
+            elif before and after and (_cjk(before) or _cjk(after) or not _apart(f"{last}\n{following[:2]}")):
                 return
             elif before.isalpha() and after.islower() and not (self._code or self._parts_links or _is_url(following)):
                 return  # style sheets part names and labels, which have a capital: "K" and "aspar" are one word
