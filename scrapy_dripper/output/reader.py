@@ -19,11 +19,12 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from lxml import etree
 
-from scrapy_dripper.characters import spaced, unbroken
+from scrapy_dripper.characters import WIDE, are_apart, is_wide, spaced, unbroken
 from scrapy_dripper.declared import Notation
+from scrapy_dripper.declared.elements import LOOSE
 from scrapy_dripper.output.urls import comparable, resolver
 from scrapy_dripper.page.nodes import ends_line
-from scrapy_dripper.page.tags import LONGEST_CLASS, LOOSE
+from scrapy_dripper.page.tags import LONGEST_CLASS
 from scrapy_dripper.structures.code import code_of_lines, with_code_lines
 from scrapy_dripper.structures.footnotes import FootnoteMarks
 from scrapy_dripper.structures.formulas import NOTATION, join_formulas
@@ -64,12 +65,7 @@ Format: TypeAlias = "type[Emphasis | Strong | Deleted | Sub | Sup | Link]"
 _BREAK = LineBreak()
 _JOINED = frozenset({Strong, Emphasis, Deleted})
 _is_joined = _JOINED.__contains__
-_CJK = "[\u2e80-\u312f\u31a0-\ua4cf\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]"
-_cjk = re.compile(_CJK).match
-_line_in_cjk = re.compile(f"(?<={_CJK})[^\\S\\n]*\\n\\s*(?={_CJK})").sub
-_apart = re.compile(  # but "$5", "9°C" and "example.Org" are one word
-    r"[\w:;,!?)\]·•↑]\n[\w$€£¥·•]|:\n[@.\[“-]|\d ?[%$€£¥]\n[\w$€£¥]|\d°\n[^\W\d_]{2}|\s\S+\.\n[A-ZÀ-ÞА-Я]"
-).search
+_line_in_wide = re.compile(f"(?<={WIDE})[^\\S\\n]*\\n\\s*(?={WIDE})").sub
 _is_url = re.compile(r"https?:|www\.").match
 _invisible = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\\s]*").fullmatch
 _collapsible = re.compile(r"[ \t\r\n\f]+").sub
@@ -142,7 +138,7 @@ class Line:
         after = Separator.SPACE if text[-1].isspace() else Separator.NOTHING
         before = Separator.SPACE if text[0].isspace() else Separator.NOTHING
         if "\n" in text and not text.isascii():
-            joined = " ".join(_line_in_cjk("", text).split())
+            joined = " ".join(_line_in_wide("", text).split())
             before = Separator.LINE if before and "\n" in text[: len(text) - len(text.lstrip())] else before
             after = Separator.LINE if after and "\n" in text[len(text.rstrip()) :] else after
         if self.begun:
@@ -203,12 +199,11 @@ class Line:
     def _fill(self, following: str) -> None:
         separator = self.pending
         if separator < Separator.SPACE:
-            last = self._last[-40:]
-            before, after = last[-1:], following[:1]
+            before, after = self._last[-1:], following[:1]
             if separator == Separator.LINE:
-                if _cjk(before) and _cjk(after):
+                if is_wide(before) and is_wide(after):
                     return
-            elif before and after and (_cjk(before) or _cjk(after) or not _apart(f"{last}\n{following[:2]}")):
+            elif before and after and not are_apart(self._last, following):
                 return
             elif before.isalpha() and after.islower() and not (self._code or self._parts_links or _is_url(following)):
                 return  # style sheets part names and labels, which have a capital: "K" and "aspar" are one word

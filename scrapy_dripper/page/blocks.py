@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_dripper.declared import Declared, read_declared
+from scrapy_dripper.declared.elements import LOOSE
 from scrapy_dripper.declared.schema_org import declared_facts
 from scrapy_dripper.page.nodes import (
     BREAK,
@@ -39,7 +40,6 @@ from scrapy_dripper.page.recover import xml_text
 from scrapy_dripper.page.tags import (
     CELLS,
     LONGEST_CLASS,
-    LOOSE,
     OWNED,
     SILENT,
     TABLE_PARTS,

@@ -246,6 +246,21 @@ def test_a_title_has_no_signs_of_links_to_it(heading: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("heading", "title"),
+    [
+        ("<span>Flat in Mill Lane</span><span>Sand, Tides</span>", "Flat in Mill Lane Sand, Tides"),
+        ("<span><span>The sea.</span></span><b><span>A year</span></b>", "The sea. A year"),
+        ("<span>T</span><span>ides</span>", "Tides"),
+        ("<b>Ti</b>De<span>s</span><sup>2</sup>", "TiDes2"),
+        ("<span>春</span><span>潮</span>", "春潮"),
+        ("<span>Category</span><span>:</span><span>Tides</span>", "Category:Tides"),
+    ],
+)
+def test_a_title_parts_what_style_sheets_set_apart(heading: str, title: str) -> None:
+    assert about("", f"<h1>{heading}</h1><p>Text.").title == title
+
+
 @pytest.mark.parametrize("heading", ["Learning C#", "§ 12 The name", "# 1 in the charts", "[edit]", "Array[int]"])
 def test_a_title_keeps_what_belongs_to_it(heading: str) -> None:
     assert about("", f"<h1>{heading}</h1><p>Text.").title == heading
