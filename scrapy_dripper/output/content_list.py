@@ -15,7 +15,6 @@ from scrapy_dripper.characters import unbroken
 from scrapy_dripper.declared import Notation
 from scrapy_dripper.output.main_html import to_html
 from scrapy_dripper.output.reader import (
-    BOX,
     MAX_NESTING,
     Enter,
     Format,
@@ -23,12 +22,10 @@ from scrapy_dripper.output.reader import (
     OpenList,
     Reader,
     Separator,
-    has_boxes,
     numbers_of,
     skip,
     stanzas,
     tells_of_window,
-    with_boxes,
 )
 from scrapy_dripper.page.nodes import SHORT, SLATE, in_sentence, inner_text, short_text
 from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, UNSEEN, Kind
@@ -110,8 +107,10 @@ def content_list(
         notation = Notation([text for one in root.iter("script") for text in (one.get("src"), one.text) if text])
     enter, other = (_ENTER, _other) if not posts else ({}, _in_thread(posts))
     html = to_html(root) if html is None else html
-    if BOX in html and has_boxes(root):
-        enter, other = {}, with_boxes(enter, other)
+    if "data-bbox" in html:
+        from scrapy_dripper.output.boxes import has_boxes, with_boxes  # for few pages
+
+        enter, other = ({}, with_boxes(enter, other)) if has_boxes(root) else (enter, other)
     reader = Reader(root, base_url, notation, enter, other, tabs_of(root, html), growth)
     items = _without_copies(with_code_lines(gathered(reader.read(root))))
     if reader.inline_notes:
