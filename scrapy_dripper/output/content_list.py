@@ -736,8 +736,7 @@ def _level_after(element: etree._Element) -> int | None:
 def _add_list(reader: Reader, ended: OpenList, level: int | None = None) -> None:
     """Add a list, or the footnotes that it consists of. With a level, it continues the list before it."""
     entries = ended.entries
-    if any(ended.terms):
-        entries.append(ListItem((), tuple(filter(None, ended.terms))))
+    _end_terms(ended)
     if ended.labels:
         while reader.items and type(reader.items[-1]) is ThematicBreak:
             reader.items.pop()  # the rule between the text and its footnotes
@@ -835,6 +834,13 @@ def _end_entry(reader: Reader, around: OpenList, label: str | None = None, numbe
     around.checked = None
 
 
+def _end_terms(around: OpenList) -> None:
+    """End terms without a definition, so that they do not get that of the next term."""
+    if any(around.terms):
+        around.entries.append(ListItem((), tuple(filter(None, around.terms))))
+        around.terms.clear()
+
+
 def _begin_entry(reader: Reader, around: OpenList) -> None:
     """End what stands before an entry, or before the end of a list. A list there belongs to the entry before it."""
     reader.flush()
@@ -884,6 +890,10 @@ def _term(reader: Reader, element: etree._Element) -> Leave:
     if reader.frame.flat or around is None or around.kind != "definition":
         return block(reader, element)
     _end_entry(reader, around)
+    before = element.getprevious()
+    before = element.getparent() if before is None else before
+    if before is not None and before.tag in ("dd", "div"):
+        _end_terms(around)
     around.terms.append(reader.read_line(element))  # empty if the term is not main content
     return skip
 

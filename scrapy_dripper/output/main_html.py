@@ -211,6 +211,9 @@ def _element(
     if tag is None:
         tag = str(source.tag)
         tag = tag if tag in MATHML or tag in SILENT or _custom(tag) else "span"
+    is_apart = tag == "dt" and getattr(source.getprevious(), "tag", "") == "dd"
+    if is_apart and parent is not None and len(parent) and parent[-1].tag == "dt":
+        etree.SubElement(parent, "dd")  # or the next definition would also be that of the term before
     attributes: dict[str, str] = {}
     if is_code:
         tag = "pre"
