@@ -56,7 +56,7 @@ _is_sign = re.compile(
     r"\W{0,5}|[^\w]{0,5}(?:permalink|permanent link|direct link|link to (?:this|here)|copy link)\b.{0,100}|anchor", re.I
 ).fullmatch
 _sign_class = re.compile(
-    r"\b(?:editsection|headerlink|permalink|(?:header|heading|hash)-?(?:anchor|link))\b", re.I
+    r"\b(?:editsection|headerlink|permalink|descriptor|(?:header|heading|hash)-?(?:anchor|link))\b", re.I
 ).search
 
 _site_class = re.compile(r"(?:^|[\s_-])(?:site[-_]?(?:title|name|logo)|menu-title|logo|brand)(?=[\s_-]|$)", re.I).search
@@ -121,7 +121,9 @@ def _are_apart(before: str, after: str) -> bool:
 
 
 def _is_link_to_heading(node: HtmlElement) -> bool:
-    """Return True for an element of a heading that is a sign: a link to the heading, or to its editor."""
+    """Return True for an element of a heading that is a sign: a link to the heading, or to its editor, or the word
+    "Title:" that arXiv puts before a title.
+    """
     if _sign_class(node.get("class") or ""):
         return True
     if node.tag not in ("a", "button") or next(islice(node.iter(), MOST_ELEMENTS, None), None) is not None:

@@ -234,6 +234,7 @@ def test_the_front_page_has_the_name_of_its_site() -> None:
         'Rope &amp; knots<a href="#rope"><span>Permalink to this headline</span></a>',
         'Rope &amp; knots<span class="mw-editsection">[<a href="/edit">edit</a>]</span>',
         "Rope &amp; knots [ edit | edit source ]",
+        '<span class="descriptor">Title:</span>Rope &amp; knots',
         "Rope &amp; knots [Bearbeiten]",
         "# Rope &amp; knots #",
         '<a class="anchor" href="#rope">Rope &amp; knots</a>',
