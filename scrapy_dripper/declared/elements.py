@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from lxml import etree
 
+from scrapy_dripper.characters import are_apart
+
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
@@ -39,6 +41,8 @@ UNSEEN = ("script", "style", "template", "noscript", "svg")
 _INLINE = frozenset(
     "a abbr b bdi bdo cite code data del dfn em font i ins kbd mark q s samp small span strong sub sup u wbr".split()
 )
+LOOSE = frozenset({"a", "span", "label", "time", "button"})
+"""Inline tags that are often spaced by style sheets only. The texts on both sides need a space between them."""
 # The signs with which a heading links to itself, and the link to its editor. A paragraph sign before a text and a hash
 # before a number are part of it, as in "§ 12" and "# 1".
 _zero_width = re.compile("[\u200b\u2060\ufeff\xad]").sub
@@ -52,7 +56,7 @@ _is_sign = re.compile(
     r"\W{0,5}|[^\w]{0,5}(?:permalink|permanent link|direct link|link to (?:this|here)|copy link)\b.{0,100}|anchor", re.I
 ).fullmatch
 _sign_class = re.compile(
-    r"\b(?:editsection|headerlink|permalink|(?:header|heading|hash)-?(?:anchor|link))\b", re.I
+    r"\b(?:editsection|headerlink|permalink|descriptor|(?:header|heading|hash)-?(?:anchor|link))\b", re.I
 ).search
 
 _site_class = re.compile(r"(?:^|[\s_-])(?:site[-_]?(?:title|name|logo)|menu-title|logo|brand)(?=[\s_-]|$)", re.I).search
@@ -89,6 +93,7 @@ def without_signs(text: str) -> str:
 def _text(element: HtmlElement, most: int, *, apart: bool, signs: bool = True) -> str:
     pieces: list[str] = []
     length = 0
+    said, loose = "", False
     walk = etree.iterwalk(element, events=("start", "end"))
     for event, node in islice(walk, 2 * START):
         if event == "end":
@@ -99,15 +104,26 @@ def _text(element: HtmlElement, most: int, *, apart: bool, signs: bool = True) -
         else:
             text = node.text or ""
         text = " ".join(text[:LONGEST_TEXT].split()) if apart else text
-        pieces += ["" if node.tag in _INLINE and not apart else " ", text[:most]]
+        is_loose = loose and event == "start" and node.tag not in ("sub", "sup")
+        is_line = node.tag in _INLINE and not apart and not (is_loose and _are_apart(said, text))
+        pieces += ["" if is_line else " ", text[:most]]
+        loose = not text and (loose if event == "start" else node.tag in LOOSE)
+        said = text or said
         length += len(text)
         if length > most:
             break
     return " ".join("".join(pieces).split())[:most]
 
 
+def _are_apart(before: str, after: str) -> bool:
+    """Return True for two texts that need a space, but not for the parts of a word or of ``Category:Name`` in wikis."""
+    return are_apart(before, after) and before != ":" and not (before[-1].isalpha() and after[0].islower())
+
+
 def _is_link_to_heading(node: HtmlElement) -> bool:
-    """Return True for an element of a heading that is a sign: a link to the heading, or to its editor."""
+    """Return True for an element of a heading that is a sign: a link to the heading, or to its editor, or the word
+    "Title:" that arXiv puts before a title.
+    """
     if _sign_class(node.get("class") or ""):
         return True
     if node.tag not in ("a", "button") or next(islice(node.iter(), MOST_ELEMENTS, None), None) is not None:

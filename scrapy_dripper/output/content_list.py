@@ -15,7 +15,6 @@ from scrapy_dripper.characters import unbroken
 from scrapy_dripper.declared import Notation
 from scrapy_dripper.output.main_html import to_html
 from scrapy_dripper.output.reader import (
-    BOX,
     MAX_NESTING,
     Enter,
     Format,
@@ -23,12 +22,10 @@ from scrapy_dripper.output.reader import (
     OpenList,
     Reader,
     Separator,
-    has_boxes,
     numbers_of,
     skip,
     stanzas,
     tells_of_window,
-    with_boxes,
 )
 from scrapy_dripper.page.nodes import SHORT, SLATE, in_sentence, inner_text, short_text
 from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, UNSEEN, Kind
@@ -110,8 +107,10 @@ def content_list(
         notation = Notation([text for one in root.iter("script") for text in (one.get("src"), one.text) if text])
     enter, other = (_ENTER, _other) if not posts else ({}, _in_thread(posts))
     html = to_html(root) if html is None else html
-    if BOX in html and has_boxes(root):
-        enter, other = {}, with_boxes(enter, other)
+    if "data-bbox" in html:
+        from scrapy_dripper.output.boxes import has_boxes, with_boxes  # for few pages
+
+        enter, other = ({}, with_boxes(enter, other)) if has_boxes(root) else (enter, other)
     reader = Reader(root, base_url, notation, enter, other, tabs_of(root, html), growth)
     items = _without_copies(with_code_lines(gathered(reader.read(root))))
     if reader.inline_notes:
@@ -737,8 +736,7 @@ def _level_after(element: etree._Element) -> int | None:
 def _add_list(reader: Reader, ended: OpenList, level: int | None = None) -> None:
     """Add a list, or the footnotes that it consists of. With a level, it continues the list before it."""
     entries = ended.entries
-    if any(ended.terms):
-        entries.append(ListItem((), tuple(filter(None, ended.terms))))
+    _end_terms(ended)
     if ended.labels:
         while reader.items and type(reader.items[-1]) is ThematicBreak:
             reader.items.pop()  # the rule between the text and its footnotes
@@ -836,6 +834,13 @@ def _end_entry(reader: Reader, around: OpenList, label: str | None = None, numbe
     around.checked = None
 
 
+def _end_terms(around: OpenList) -> None:
+    """End terms without a definition, so that they do not get that of the next term."""
+    if any(around.terms):
+        around.entries.append(ListItem((), tuple(filter(None, around.terms))))
+        around.terms.clear()
+
+
 def _begin_entry(reader: Reader, around: OpenList) -> None:
     """End what stands before an entry, or before the end of a list. A list there belongs to the entry before it."""
     reader.flush()
@@ -885,6 +890,10 @@ def _term(reader: Reader, element: etree._Element) -> Leave:
     if reader.frame.flat or around is None or around.kind != "definition":
         return block(reader, element)
     _end_entry(reader, around)
+    before = element.getprevious()
+    before = element.getparent() if before is None else before
+    if before is not None and before.tag in ("dd", "div"):
+        _end_terms(around)
     around.terms.append(reader.read_line(element))  # empty if the term is not main content
     return skip
 

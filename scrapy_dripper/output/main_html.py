@@ -16,10 +16,11 @@ import numpy as np
 from lxml import etree
 
 from scrapy_dripper.characters import without_controls
+from scrapy_dripper.declared.elements import LOOSE
 from scrapy_dripper.output.urls import resolver, script_url, unsafe_source_set, unsafe_url
 from scrapy_dripper.page.nodes import ends_line, in_sentence, inner_text
 from scrapy_dripper.page.page import Flag, Mask, Page, Styles, Tree
-from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, LOOSE, SILENT, TAGS, Kind, tag_mask
+from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, SILENT, TAGS, Kind, tag_mask
 from scrapy_dripper.structures.code import has_code_class
 
 _bold = re.compile(r"font-weight\s*:\s*(?:bold|[6-9]00)\b", re.I).search
@@ -210,6 +211,9 @@ def _element(
     if tag is None:
         tag = str(source.tag)
         tag = tag if tag in MATHML or tag in SILENT or _custom(tag) else "span"
+    is_apart = tag == "dt" and getattr(source.getprevious(), "tag", "") == "dd"
+    if is_apart and parent is not None and len(parent) and parent[-1].tag == "dt":
+        etree.SubElement(parent, "dd")  # or the next definition would also be that of the term before
     attributes: dict[str, str] = {}
     if is_code:
         tag = "pre"

@@ -14,24 +14,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import groupby
-from math import isfinite
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from lxml import etree
 
-from scrapy_dripper.characters import spaced, unbroken
+from scrapy_dripper.characters import WIDE, are_apart, is_wide, spaced, unbroken
 from scrapy_dripper.declared import Notation
+from scrapy_dripper.declared.elements import LOOSE
 from scrapy_dripper.output.urls import comparable, resolver
-from scrapy_dripper.page.nodes import ends_line
-from scrapy_dripper.page.tags import LONGEST_CLASS, LOOSE
+from scrapy_dripper.page.tags import LONGEST_CLASS
 from scrapy_dripper.structures.code import code_of_lines, with_code_lines
 from scrapy_dripper.structures.footnotes import FootnoteMarks
 from scrapy_dripper.structures.formulas import NOTATION, join_formulas
 from scrapy_dripper.structures.hidden import Tabs
 from scrapy_dripper.structures.images import same_image
 from scrapy_dripper.structures.items import (
-    Box,
-    Boxed,
     Code,
     Deleted,
     Emphasis,
@@ -64,10 +61,7 @@ Format: TypeAlias = "type[Emphasis | Strong | Deleted | Sub | Sup | Link]"
 _BREAK = LineBreak()
 _JOINED = frozenset({Strong, Emphasis, Deleted})
 _is_joined = _JOINED.__contains__
-_CJK = "[\u2e80-\u312f\u31a0-\ua4cf\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]"
-_cjk = re.compile(_CJK).match
-_line_in_cjk = re.compile(f"(?<={_CJK})[^\\S\\n]*\\n\\s*(?={_CJK})").sub
-_apart = re.compile(r"[\w:;,!?)\]][\w$€£¥]").match
+_line_in_wide = re.compile(f"(?<={WIDE})[^\\S\\n]*\\n\\s*(?={WIDE})").sub
 _is_url = re.compile(r"https?:|www\.").match
 _invisible = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\\s]*").fullmatch
 _collapsible = re.compile(r"[ \t\r\n\f]+").sub
@@ -140,7 +134,7 @@ class Line:
         after = Separator.SPACE if text[-1].isspace() else Separator.NOTHING
         before = Separator.SPACE if text[0].isspace() else Separator.NOTHING
         if "\n" in text and not text.isascii():
-            joined = " ".join(_line_in_cjk("", text).split())
+            joined = " ".join(_line_in_wide("", text).split())
             before = Separator.LINE if before and "\n" in text[: len(text) - len(text.lstrip())] else before
             after = Separator.LINE if after and "\n" in text[len(text.rstrip()) :] else after
         if self.begun:
@@ -203,9 +197,9 @@ class Line:
         if separator < Separator.SPACE:
             before, after = self._last[-1:], following[:1]
             if separator == Separator.LINE:
-                if _cjk(before) and _cjk(after):
+                if is_wide(before) and is_wide(after):
                     return
-            elif before and after and (not _apart(before + after) or _cjk(before) or _cjk(after)):
+            elif before and after and not are_apart(self._last, following):
                 return
             elif before.isalpha() and after.islower() and not (self._code or self._parts_links or _is_url(following)):
                 return  # style sheets part names and labels, which have a capital: "K" and "aspar" are one word
@@ -654,69 +648,3 @@ def stanzas(paragraph: Paragraph) -> list[Paragraph]:
     if len(parts) == 1:
         return [paragraph]
     return [Paragraph(runs) for part in parts if (runs := trimmed(tuple(part)))]
-
-
-# ---------------------------------------------------------------------- places on a rendered page
-BOX = "data-bbox"
-"""The attribute that a script in a user's browser writes: four numbers in CSS pixels, between commas: left, top, width
-and height, as ``getBoundingClientRect`` names them."""
-LONGEST_BOX = 200
-"""Maximum number of characters in the attribute."""
-
-has_boxes = etree.XPath(f"boolean(descendant-or-self::*[@{BOX}])")
-
-
-def box_of(element: etree._Element) -> Box | None:
-    """Return the place of an element, or None if it has none, or none that makes sense."""
-    value = element.get(BOX) or ""
-    try:
-        left, top, width, height = map(float, value.split(",") if len(value) <= LONGEST_BOX else ())
-    except ValueError:
-        return None
-    box = left, top, left + width, top + height
-    return box if width >= 0 and height >= 0 and all(map(isfinite, box)) else None
-
-
-def _is_block(element: etree._Element) -> bool:
-    return element.tag != "br" and ends_line(element.tag)
-
-
-def with_boxes(enter_of: Mapping[Any, Enter], other: Enter) -> Enter:
-    """Return the handler of all elements that also gives the items their boxes, in place of the handlers by tag.
-
-    The box of an item is that of the innermost block that holds just the item, or the one around what is in the block.
-    A block without blocks in it can make several items, and is the place of each.
-    """
-    within: list[list[Box]] = [[]]
-
-    def enter(reader: Reader, element: etree._Element) -> Leave:
-        is_block = _is_block(element)
-        if is_block:
-            reader.flush()
-        items, before = reader.items, len(reader.items)
-        within.append([])
-        leave = enter_of.get(element.tag, other)(reader, element)
-
-        def end() -> None:
-            if leave is not None:
-                leave()
-            inner, box = within.pop(), box_of(element)
-            if box is None and inner:
-                left, top, right, bottom = zip(*inner, strict=True)
-                box = min(left), min(top), max(right), max(bottom)
-            if box is None:
-                return
-            within[-1].append(box)
-            one = len(items) - before == 1
-            if is_block and (one or not any(map(_is_block, element))):
-                for i in range(before, len(items)):
-                    item = items[i]
-                    if isinstance(item, Boxed) and item.bbox is None:
-                        items[i] = replace(item, bbox=box)
-
-        if leave is not skip:
-            return end
-        end()
-        return skip
-
-    return enter

@@ -24,6 +24,7 @@ import numpy as np
 
 from scrapy_dripper.characters import xml_text
 from scrapy_dripper.declared import Declared, read_declared
+from scrapy_dripper.declared.elements import LOOSE
 from scrapy_dripper.declared.schema_org import declared_facts
 from scrapy_dripper.page.nodes import (
     BREAK,
@@ -39,7 +40,6 @@ from scrapy_dripper.page.page import NOBODY, Blocks, Flag, Page, Styles, gap_bef
 from scrapy_dripper.page.tags import (
     CELLS,
     LONGEST_CLASS,
-    LOOSE,
     OWNED,
     SILENT,
     TABLE_PARTS,

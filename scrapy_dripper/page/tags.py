@@ -109,9 +109,6 @@ SVG_BREAKOUT = frozenset(
 SVG_HTML = frozenset({"foreignobject", "desc", "title"})
 """SVG tags that may hold HTML."""
 
-LOOSE = frozenset({"a", "span", "label", "time", "button"})
-"""Inline tags that are often spaced by style sheets only. The texts on both sides need a space between them."""
-
 TABLE_PARTS = frozenset({"caption", "colgroup", "col", "thead", "tbody", "tfoot", "tr", "td", "th"})
 CELLS = frozenset({"td", "th", "dt"})
 

@@ -234,6 +234,7 @@ def test_the_front_page_has_the_name_of_its_site() -> None:
         'Rope &amp; knots<a href="#rope"><span>Permalink to this headline</span></a>',
         'Rope &amp; knots<span class="mw-editsection">[<a href="/edit">edit</a>]</span>',
         "Rope &amp; knots [ edit | edit source ]",
+        '<span class="descriptor">Title:</span>Rope &amp; knots',
         "Rope &amp; knots [Bearbeiten]",
         "# Rope &amp; knots #",
         '<a class="anchor" href="#rope">Rope &amp; knots</a>',
@@ -244,6 +245,21 @@ def test_a_title_has_no_signs_of_links_to_it(heading: str) -> None:
     assert (
         about("<title>Rope &amp; knots \xb6 - Harbour</title>", f"<h1>{heading}</h1><p>Text.").title == "Rope & knots"
     )
+
+
+@pytest.mark.parametrize(
+    ("heading", "title"),
+    [
+        ("<span>Flat in Mill Lane</span><span>Sand, Tides</span>", "Flat in Mill Lane Sand, Tides"),
+        ("<span><span>The sea.</span></span><b><span>A year</span></b>", "The sea. A year"),
+        ("<span>T</span><span>ides</span>", "Tides"),
+        ("<b>Ti</b>De<span>s</span><sup>2</sup>", "TiDes2"),
+        ("<span>春</span><span>潮</span>", "春潮"),
+        ("<span>Category</span><span>:</span><span>Tides</span>", "Category:Tides"),
+    ],
+)
+def test_a_title_parts_what_style_sheets_set_apart(heading: str, title: str) -> None:
+    assert about("", f"<h1>{heading}</h1><p>Text.").title == title
 
 
 @pytest.mark.parametrize("heading", ["Learning C#", "§ 12 The name", "# 1 in the charts", "[edit]", "Array[int]"])
