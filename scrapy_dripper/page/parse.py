@@ -9,16 +9,14 @@ page before a reader sees it: those of shadow trees, and those that React sends 
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from lxml import etree, html
 
-from scrapy_dripper.characters import looks_binary, xml_text
+from scrapy_dripper.characters import MAX_ATTRIBUTES, append_text, looks_binary, set_attributes, xml_text
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import FallbackReason
 from scrapy_dripper.page.charset import in_utf8
@@ -31,8 +29,7 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 200
 """Maximum depth of a recovered tree, low enough for recursive code. Deeper elements become siblings."""
-MAX_ATTRIBUTES = 1_000
-"""Attributes of a tag to keep. libxml2's tree takes 0.2 s for 10,000 attributes, 1 s for 20,000, 12 s for 40,000."""
+
 
 _STRIDE = 16_384
 _tag = re.compile(rb"<[a-zA-Z]").search
@@ -539,20 +536,3 @@ def _tag_end(data: bytes, start: int) -> int:
         if closing < 0:
             return end
         here = closing + 1
-
-
-def append_text(element: HtmlElement, text: str) -> None:
-    """Add text at the end of an element."""
-    if len(element):
-        last = element[-1]
-        last.tail = xml_text((last.tail or "") + text)
-    else:
-        element.text = xml_text((element.text or "") + text)
-
-
-def set_attributes(element: HtmlElement, attributes: Mapping[str, str]) -> None:
-    """Set the first :data:`MAX_ATTRIBUTES` attributes. Skip names that lxml rejects."""
-    for name, value in islice(attributes.items(), MAX_ATTRIBUTES):
-        # A name such as ``"`` is rejected. Nothing reads such attributes.
-        with contextlib.suppress(ValueError):
-            element.set(name, xml_text(value))

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lxml import etree, html
 
-from scrapy_dripper.characters import has_controls, without_controls, xml_text
-from scrapy_dripper.page.parse import MAX_DEPTH, append_text, set_attributes
+from scrapy_dripper.characters import append_text, has_controls, set_attributes, without_controls, xml_text
 from scrapy_dripper.page.tags import VOID
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ class RecoveryError(Exception):
     """The document exceeds the limits of this module."""
 
 
-def recover(data: bytes, depth: int = MAX_DEPTH) -> HtmlElement:
+def recover(data: bytes, depth: int) -> HtmlElement:
     """Return the tree of a UTF-8 document, with limited depth and attributes, in limited time.
 
     Raise :exc:`RecoveryError` if the document exceeds a limit.

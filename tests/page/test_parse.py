@@ -17,7 +17,7 @@ from scrapy_dripper.data import FallbackReason
 from scrapy_dripper.page import recover as recover_module
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.page import PageError
-from scrapy_dripper.page.parse import has_attribute_run, parse, without_templates
+from scrapy_dripper.page.parse import MAX_DEPTH, has_attribute_run, parse, without_templates
 from scrapy_dripper.page.recover import recover
 from scrapy_dripper.page.tags import ENDS_PARAGRAPH
 
@@ -270,7 +270,7 @@ def test_recovery_gives_the_same_tree(source: str) -> None:
         # White space around <head> and <body>, and the value of a bare attribute, may differ.
         return [(str(e.tag), (e.text or "").strip(), (e.tail or "").strip(), dict(e.attrib)) for e in root.iter()]
 
-    assert nodes(recover(source.encode())) == nodes(parse(source))
+    assert nodes(recover(source.encode(), MAX_DEPTH)) == nodes(parse(source))
 
 
 PIECES = """
@@ -281,7 +281,7 @@ PIECES = """
 MARKUP = st.lists(st.text(max_size=8) | st.sampled_from(PIECES.split(" ")), max_size=40).map("".join)
 
 
-@pytest.mark.parametrize("read", [parse, lambda text: recover(text.encode("utf-8", "replace"))])
+@pytest.mark.parametrize("read", [parse, lambda text: recover(text.encode("utf-8", "replace"), MAX_DEPTH)])
 @given(source=MARKUP)
 def test_any_text_is_a_page(read: Callable[[str], HtmlElement], source: str) -> None:
     """Any text gives a serialisable <html> with a body or a frameset, or a PageError. Recovery accepts any text."""
