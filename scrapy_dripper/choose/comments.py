@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from lxml import etree
 
+from scrapy_dripper.choose.decision import MAYBE_FORUM
 from scrapy_dripper.choose.scored import ELSEWHERE, UNSEEN, ScoredPage
 from scrapy_dripper.page.page import Bools, Flag, Page, Tree
 from scrapy_dripper.page.tags import LONGEST_CLASS
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
 FORUM = "forum"
 """The page type on which posts are the main content."""
-MAYBE_FORUM, LEAST_KEPT = 0.15, 0.75
-"""A page with this probability of being a forum, and with main text in this share of its posts, is a thread as well."""
+LEAST_KEPT = 0.75
+"""A page that may be a forum is a thread if there is main text in this share of its posts."""
 DISCUSSIONS = frozenset({"discussionforumposting", "qapage"})
 """schema.org types of pages whose posts are content, in lower case."""
 

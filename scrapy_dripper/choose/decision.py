@@ -13,8 +13,9 @@ Blocks in structures that authors write have at most half of that cut (:data:`SO
 ``expected`` is the expected number of main words. Units are the elements with several blocks and, between an element
 and its children, each group of two and more of them with the same tag and class, but for cells of tables, and rows
 with several blocks in a cell, which lay out a page. Only groups, elements whose children are all alike, and structures
-of a text (:data:`IS_WHOLE`) have a price. If nearly all parts are in part themselves, such as posts that each have a
-text and buttons, only the others count. The labels are found from the leaves up, in linear time.
+of a text (:data:`IS_WHOLE`) have a price. Posts, and the many rows of a list, may each have a text and buttons: if
+nearly all parts of a thread, or of a long group, are in part themselves, only the others count. The labels are found
+from the leaves up, in linear time.
 """
 
 from __future__ import annotations
@@ -41,6 +42,11 @@ rarely boilerplate, and models know them less well than prose."""
 IS_WHOLE = tag_mask("pre", "dl", "blockquote", "details", "figure")
 """The tags of structures that readers see as one thing, although their parts differ. Tables are also used for layout:
 only those of data are added, by the caller."""
+
+MAYBE_FORUM = 0.15
+"""Minimum probability of a page to be a forum for it to be a thread, if its groups or posts look like one."""
+MANY_PARTS = 12
+"""Minimum number of the parts of a long group."""
 
 RECALL_WEIGHTS: Mapping[str, float] = {
     "article": 0.4,
@@ -152,15 +158,18 @@ def decide(
     cut, expected = min(found[0], rule.most_cut / rule.favored(favor)), found[1]
     cuts = cut if soft is None else np.where(soft, min(SOFT_CUT, cut / 2), cut)
     gain = (size.astype(np.float64) + LEAST_WORDS) * (p.astype(np.float64) - cuts) * 100 / expected
-    return _Units(tree, gain.tolist(), rule, whole).labels()
+    many = 1 if types.get("forum", 0) >= MAYBE_FORUM else MANY_PARTS
+    return _Units(tree, gain.tolist(), rule, whole, many).labels()
 
 
 class _Units:
     """The units of a page of n blocks, which are the first n units. Parts come before their wholes."""
 
-    def __init__(self, tree: TreeColumns, gain: list[float], rule: DecisionRule, whole: Sequence[int]) -> None:
-        """``gain`` is minus the energy of each block if it is main."""
-        self._rule, self._n = rule, len(gain)
+    def __init__(
+        self, tree: TreeColumns, gain: list[float], rule: DecisionRule, whole: Sequence[int], many: int
+    ) -> None:
+        """``gain`` is minus the energy of each block if it is main. Groups of ``many`` parts are long."""
+        self._rule, self._n, self._many = rule, len(gain), many
         self._total = list(gain)
         """Minus the energy of each unit if all of it is main."""
         self._best = [max(0.0, one) for one in gain]
@@ -216,7 +225,8 @@ class _Units:
         whole, mixed = sum([total[i] for i in parts]), sum([best[i] for i in parts])
         if depth is not None:
             in_part = sum([self._in_part[i] for i in parts])
-            counted = len(parts) - (in_part if in_part >= NEARLY_ALL * len(parts) else 0)
+            is_alike = len(parts) >= self._many and in_part >= NEARLY_ALL * len(parts)
+            counted = len(parts) - (in_part if is_alike else 0)
             mixed -= self._rule.price * counted**0.5 * self._rule.decay**depth
         pure = max(0.0, whole)
         self._parts.append(parts)

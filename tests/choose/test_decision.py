@@ -114,12 +114,14 @@ def test_each_unit_has_the_least_energy_given_its_parts(body: str, data: st.Data
     p = np.array(data.draw(st.lists(st.floats(0, 1, width=32), min_size=n, max_size=n)), dtype=np.float32)
     size = np.array(data.draw(st.lists(st.integers(20, 60), min_size=n, max_size=n)), dtype=np.float32)
     rule = DecisionRule(price=data.draw(st.sampled_from([0.0, 5.0, 40.0])), decay=0.5)
-    found = best_cut(p, size, 1.0, rule.min_words)
+    is_thread = data.draw(st.booleans())
+    types = {"forum": 0.2 if is_thread else 0.1}
+    found = best_cut(p, size, rule.recall_of(types), rule.min_words)
     if found is None:
-        assert not decide(page.tree, p, size, rule, {}).any()
+        assert not decide(page.tree, p, size, rule, types).any()
         return
     cut, expected = min(found[0], rule.most_cut), found[1]
-    gain = [float((w + 0.3) * (q - cut) * 100 / expected) for w, q in zip(size, p, strict=True)]
+    gain = [(w + 0.3) * (q - cut) * 100 / expected for w, q in zip(size.tolist(), p.tolist(), strict=True)]
 
     def least(unit: Unit) -> tuple[float, list[int], bool]:
         """Return minus the least energy of a unit, its main blocks, and whether it is in part."""
@@ -132,12 +134,12 @@ def test_each_unit_has_the_least_energy_given_its_parts(body: str, data: st.Data
         mixed = sum(one[0] for one in parts)
         if unit.depth is not None:
             in_part = sum(one[2] for one in parts)
-            counted = len(parts) - in_part if in_part >= 0.8 * len(parts) else len(parts)
+            counted = len(parts) - in_part if is_thread and in_part >= 0.8 * len(parts) else len(parts)
             mixed -= rule.price * counted**0.5 * rule.decay**unit.depth
         return (mixed, [block for one in parts for block in one[1]], True) if mixed > best[0] else best
 
     _, main, _ = least(units_of(page))
-    assert np.flatnonzero(decide(page.tree, p, size, rule, {})).tolist() == sorted(main)
+    assert np.flatnonzero(decide(page.tree, p, size, rule, types)).tolist() == sorted(main)
 
 
 class Unit(NamedTuple):
