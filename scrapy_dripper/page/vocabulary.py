@@ -169,7 +169,8 @@ ACTIONS: Group = (
     *("partager", "copier", "répondre", "añadir", "agregar", "guardar", "imprimir", "compartir", "responder"),
     *("adicionar", "salvar", "compartilhar", "aggiungi", "salva", "stampa", "condividi", "rispondi", "voeg toe"),
     *("opslaan", "delen", "dodaj", "zapisz", "drukuj", "udostępnij", "добавить", "сохранить", "поделиться", "ответить"),
-    *("apply", "book (?:now|online|a|your)", "buy (?:now|tickets|online)", "check availability", "choose file", "cite"),
+    "(?:apply|cite|register|reserve|subscribe)(?: (?:a|for|here|now|online|this|to|today|your)|$)",
+    *("book (?:now|online|a|your)", "buy (?:now|tickets|online)", "check availability", "choose file"),
     *(
         "contact (?:us|seller|agent|the)",
         "get (?:a quote|started|tickets|in touch)",

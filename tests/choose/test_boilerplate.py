@@ -76,6 +76,7 @@ def test_a_control_is_left_out(markup: str) -> None:
         ("<p>Font size</p>", "Font size"),
         ("<button>Show details of the dam</button>", "Show details of the dam"),
         ("<button>Apply for a permit before you build a dam of wood</button>", "Apply for a permit"),
+        ("<button>Apply heat</button><button>Reserve bank</button>", "Apply heat"),
         ("<p>Book now, or the boats are full.</p>", "Book now, or the boats are full."),
         ("<h2>Reply</h2><p>They will not.</p>", "Reply\nThey will not."),
         ("<p>Tags: a wooden board on each tree says who owns it.</p>", None),
