@@ -258,17 +258,18 @@ def _price(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
     declared = {_cents(text) for text in (*(fact.text for fact in page.facts if fact.kind == "price"), *named)} - {""}
     seen = scored.flags & (UNSEEN | Flag.NAV | Flag.FOOTER | Flag.DIALOG) == 0
     short = np.flatnonzero(seen & (scored.chars <= LONGEST_PRICE)).tolist()
-    may_be = [i for i in short if may_be_price(texts[i])]
     # A style sheet may set the hundredths apart: "17334 Lei".
-    prices = [i for i in may_be if not declared.isdisjoint((_cents(texts[i]), _digits(texts[i])))]
+    stated = (i for i in short if declared and may_be_price(texts[i]))
+    prices = [i for i in stated if not declared.isdisjoint((_cents(texts[i]), _digits(texts[i])))]
     if not prices and main[name]:
-        beside = [i for i in may_be if abs(i - name) <= MOST_PRICES and not page.blocks.links[i]]
-        is_product = "product" in page.declared.types or scored.page_type == "product"
+        beside = [i for i in short if abs(i - name) <= MOST_PRICES and not page.blocks.links[i] and _is_price(texts[i])]
         # Where no data declare a product, what the model is sure is no content may be the price of another size, unless
         # it says what it is, as "Price: $98" does.
         least = 0 if "product" in page.declared.types else HEADING_PROBABILITY
-        sure = [i for i in beside if scored.probabilities[i] >= least / (1 + (":" in texts[i]))]
-        prices = [i for i in sure if _is_price(texts[i])] if is_product or len(may_be) <= MOST_PRICES else []
+        prices = [i for i in beside if scored.probabilities[i] >= least / (1 + (":" in texts[i]))]
+        is_product = "product" in page.declared.types or scored.page_type == "product"
+        if prices and not is_product and sum(may_be_price(texts[i]) for i in short) > MOST_PRICES:
+            return
     below = (i for i in prices if name < i <= name + BLOCKS_BELOW_NAME)
     above = (i for i in reversed(prices) if name - MOST_PRICES <= i < name)
     price = next(chain(below, above), None)
