@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain, islice
 
 import numpy as np
+from lxml import etree
 
 from scrapy_dripper.choose.comments import FORUM
 from scrapy_dripper.choose.scored import LONGEST_LINE, ScoredPage
 from scrapy_dripper.page.page import Bools, Flag
 from scrapy_dripper.page.tags import tag_mask
-from scrapy_dripper.page.vocabulary import ACTIONS, CONTROLS, SHARING, SIGNATURES, TAG_LABELS, either
-from scrapy_dripper.structures import NEARLY_ALL
+from scrapy_dripper.page.vocabulary import ACTIONS, COMMANDS, CONTROLS, SHARING, SIGNATURES, TAG_LABELS, either
+from scrapy_dripper.structures import NEAR, NEARLY_ALL
 from scrapy_dripper.structures.asides import without_asides
 
 MOST_BOILERPLATE = 400
@@ -31,7 +33,7 @@ LONGEST_ACTION = 6
 
 _control = re.compile(rf"(?:{either(CONTROLS)})\W*", re.I).fullmatch
 _shares = re.compile(rf"(?:{either(SHARING)})\W*", re.I).fullmatch
-_acts = re.compile(rf"(?:{either(ACTIONS)})(?!\w)", re.I).match
+_acts = re.compile(rf"(?:{either(ACTIONS)})(?!\w)|(?:{either(COMMANDS)})[^\w?？]*\Z", re.I).match
 _tags = re.compile(rf"(?:{either(TAG_LABELS)})\s?[:：]\s*", re.I).match
 _signature = re.compile(rf"\s(?:{either(SIGNATURES)})(?=\s|$)")
 _is_signed = tag_mask("div", "p", "aside", "section", "footer", "td", "li")
@@ -52,23 +54,29 @@ def _controls(scored: ScoredPage, main: Bools) -> Iterator[int]:
     """Yield the short main blocks that only name what a click does, and lines of tags.
 
     A block is a control if it has such a name and is a button or a link, if it names the sharing of a page, or if it is
-    a button that opens nothing and begins with such a verb.
+    a button that opens and sorts nothing and does what such a word says.
     """
-    tree, blocks, flags = scored.page.tree, scored.page.blocks, scored.flags
+    blocks, flags = scored.page.blocks, scored.flags
     may_be = main & (scored.chars <= LONGEST_LINE) & (flags & (Flag.CODE | Flag.HEADING) == 0)
     is_button = flags & Flag.BUTTON != 0
     for i in np.flatnonzero(may_be).tolist():
-        text, node = blocks.text[i], int(blocks.context[i])
+        text = blocks.text[i]
         tagged = _tags(text)
         if tagged:
             rest = len(text) - tagged.end()
             found = rest > 0 and blocks.link_chars[i] >= NEARLY_ALL * rest
         elif is_button[i] and _acts(text) and len(text.split()) <= LONGEST_ACTION:
-            found = tree.nodes[node].get("aria-expanded") is None
+            found = not _opens(scored.page.tree.nodes[blocks.context[i]])
         elif not (found := _shares(text) is not None) and _control(text):
             found = is_button[i] or blocks.link_chars[i] >= NEARLY_ALL * len(text)
         if found:
             yield i
+
+
+def _opens(element: etree._Element) -> bool:
+    """Return True if an element is in a button that opens a text or a panel, or in the head of a column."""
+    around = chain([element], islice(element.iterancestors(), NEAR))
+    return any(one.tag == "th" or one.get("role") == "tab" or one.get("aria-expanded") for one in around)
 
 
 def _signatures(scored: ScoredPage) -> Iterator[int]:

@@ -169,48 +169,25 @@ ACTIONS: Group = (
     *("partager", "copier", "répondre", "añadir", "agregar", "guardar", "imprimir", "compartir", "responder"),
     *("adicionar", "salvar", "compartilhar", "aggiungi", "salva", "stampa", "condividi", "rispondi", "voeg toe"),
     *("opslaan", "delen", "dodaj", "zapisz", "drukuj", "udostępnij", "добавить", "сохранить", "поделиться", "ответить"),
-    "(?:apply|cite|register|reserve|subscribe)(?: (?:a|for|here|now|online|this|to|today|your)|$)",
-    *("book (?:now|online|a|your)", "buy (?:now|tickets|online)", "check availability", "choose file"),
-    *(
-        "contact (?:us|seller|agent|the)",
-        "get (?:a quote|started|tickets|in touch)",
-        "learn more",
-        "log ?in",
-        "order now",
-    ),
-    *(
-        "read (?:more|less|full|the full)",
-        "register",
-        "request (?:a|an|more)",
-        "reserve",
-        "sign (?:in|up)",
-        "subscribe",
-    ),
-    *("show (?:map|phone|photos?|answer)", "view (?:all|map|photos?|gallery)", "try (?:it|free|for free)", "zur kasse"),
-    *(
-        "voir (?:les|la|le)",
-        "afficher (?:les|la|le)",
-        "réserver",
-        "acheter",
-        "postuler",
-        "reservar",
-        "comprar",
-        "contactar",
-    ),
-    *(
-        "ver (?:mapa|fotos|teléfono|todo|todas|todos)",
-        "prenota",
-        "acquista",
-        "contatta",
-        "kup",
-        "zamów",
-        "купить",
-        "заказать",
-    ),
-    r"(?:[\w-]{1,20} ){1,3}(?:speichern|drucken|teilen|kaufen|buchen|bestellen|bewerben|vereinbaren|anzeigen|ansehen)$",
-    r"(?:[\w-]{1,20} ){1,3}(?:opslaan|delen|kopen|boeken|bestellen|bekijken|tonen)$|\S{1,12}(?:する|予約|購入)$",
 )
 """Beginnings of what a button does, if it does not unfold a text."""
+
+COMMANDS: Group = (
+    "(?:apply|book|buy|donate|order|register|reserve|shop|subscribe)(?: (?:here|it|now|online|tickets|today))?",
+    *("book (?:a|your) .{1,20}", "request (?:a|an|more) .{1,20}", "contact (?:us|(?:the )?(?:seller|agent))"),
+    *("check availability", "choose files?", "cite(?: this(?: [a-z]{1,10})?)?", "get (?:a quote|in touch|tickets)"),
+    *("get started(?: for free|. it's free)?", "learn more", "try (?:it )?(?:for )?free", "zur kasse"),
+    *("(?:log ?in|sign (?:in|up))(?: (?:here|now|to continue))?", "view all(?: [a-z]{1,20}){0,2}"),
+    "read (?:more|less|(?:the )?full (?:article|description|review|story|text))",
+    "(?:show|view) (?:the )?(?:answer|gallery|map|phone|photos?)",
+    "(?:voir|afficher) (?:les photos|la carte|le (?:plan|numéro))",
+    *("(?:réserver|acheter|postuler)(?: (?:en ligne|maintenant))?", "(?:reservar|comprar|contactar)(?: ahora)?"),
+    *("ver (?:mapa|fotos|teléfono|tod[oa]s?)", "(?:prenota|acquista|contatta)(?: (?:ora|subito))?", "(?:kup|zamów)"),
+    *("(?:купить|заказать)(?: (?:онлайн|сейчас))?", "(?:今すぐ)?(?:予約|購入)(?:する)?", "カートに(?:入れる|追加)"),
+    r"[^\W\d_].{0,30} (?-i:speichern|drucken|teilen|kaufen|buchen|bestellen|bewerben|vereinbaren|anzeigen|ansehen)",
+    r"[^\W\d_].{0,30} (?-i:opslaan|delen|kopen|boeken|bestellen|bekijken|tonen)",
+)
+"""What else a button does, complete. Such words also begin the titles of tabs, of what unfolds, and of columns."""
 
 TAG_LABELS: Group = (
     *("tags?", "tagged(?: (?:as|with|in))?", "keywords?", "topics?", "labels?", "filed under", "posted in"),
