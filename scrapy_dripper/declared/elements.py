@@ -56,8 +56,10 @@ _is_sign = re.compile(
     r"\W{0,5}|[^\w]{0,5}(?:permalink|permanent link|direct link|link to (?:this|here)|copy link)\b.{0,100}|anchor", re.I
 ).fullmatch
 _sign_class = re.compile(
-    r"\b(?:editsection|headerlink|permalink|descriptor|(?:header|heading|hash)-?(?:anchor|link))\b", re.I
+    r"\b(?:editsection|headerlink|permalink|(?:header|heading|hash)-?(?:anchor|link))\b", re.I
 ).search
+_is_label = re.compile(r"\w{1,20}:").fullmatch
+_ends_as_number = re.compile(r"\d[.,:’']?\Z").search
 
 _site_class = re.compile(r"(?:^|[\s_-])(?:site[-_]?(?:title|name|logo)|menu-title|logo|brand)(?=[\s_-]|$)", re.I).search
 
@@ -116,15 +118,22 @@ def _text(element: HtmlElement, most: int, *, apart: bool, signs: bool = True) -
 
 
 def _are_apart(before: str, after: str) -> bool:
-    """Return True for two texts that need a space, but not for the parts of a word or of ``Category:Name`` in wikis."""
-    return are_apart(before, after) and before != ":" and not (before[-1].isalpha() and after[0].islower())
+    """Return True for two texts that need a space, of which one has several words: others may be parts of a word, of a
+    number or of ``Category:Name`` in wikis.
+    """
+    if min(len(before), len(after)) < 2 or not (" " in before.strip() or " " in after.strip()):
+        return False
+    is_word = before[-1].isalpha() and after[0].islower()
+    is_number = after[0].isdigit() and _ends_as_number(before)
+    return not (is_word or is_number) and are_apart(before, after)
 
 
 def _is_link_to_heading(node: HtmlElement) -> bool:
-    """Return True for an element of a heading that is a sign: a link to the heading, or to its editor, or the word
+    """Return True for an element of a heading that is a sign: a link to the heading, or to its editor, or the label
     "Title:" that arXiv puts before a title.
     """
-    if _sign_class(node.get("class") or ""):
+    name = node.get("class") or ""
+    if _sign_class(name) or (name == "descriptor" and _is_label((node.text or "").strip())):
         return True
     if node.tag not in ("a", "button") or next(islice(node.iter(), MOST_ELEMENTS, None), None) is not None:
         return False

@@ -256,6 +256,12 @@ def test_a_title_has_no_signs_of_links_to_it(heading: str) -> None:
         ("<b>Ti</b>De<span>s</span><sup>2</sup>", "TiDes2"),
         ("<span>春</span><span>潮</span>", "春潮"),
         ("<span>Category</span><span>:</span><span>Tides</span>", "Category:Tides"),
+        ("".join(f"<span>{letter}</span>" for letter in "THE SEA"), "THE SEA"),
+        ("<span>\n  Sea</span><span>Town</span>", "SeaTown"),
+        ("<span>About 1,</span><span>000 boats at 10:</span><span>30 today</span>", "About 1,000 boats at 10:30 today"),
+        ("<span>The CO</span><span>2</span> of ships", "The CO2 of ships"),
+        ('<span class="product-descriptor">Tides:</span> a year', "Tides: a year"),
+        ('<span class="descriptor">A year of</span> tides', "A year of tides"),
     ],
 )
 def test_a_title_parts_what_style_sheets_set_apart(heading: str, title: str) -> None:
