@@ -199,7 +199,7 @@ class Line:
             if separator == Separator.LINE:
                 if is_wide(before) and is_wide(after):
                     return
-            elif before and after and not are_apart(self._last, following):
+            elif before and after and not are_apart(self._last, following, in_code=self._code > 0):
                 return
             elif before.isalpha() and after.islower() and not (self._code or self._parts_links or _is_url(following)):
                 return  # style sheets part names and labels, which have a capital: "K" and "aspar" are one word
