@@ -180,7 +180,7 @@ class Declared:
             found += linked.names("author")
         if "jobposting" in linked.types:
             found += [*linked.names("hiringOrganization"), *linked.places("jobLocation")]
-            found += [text.replace("_", " ") for text in linked.texts("employmentType")]
+            found += [text.replace("_", " ") for text in linked.texts("employmentType") if text.upper() != "OTHER"]
         if self.days:
             found += linked.places("location")
         return found

@@ -42,9 +42,10 @@ _PAGES = frozenset("webpage itempage collectionpage aboutpage profilepage medica
 _KEYS_OF_OTHERS = frozenset(
     "itemlistelement relatedlink ispartof haspart mentions comment suggestedanswer acceptedanswer review isrelatedto "
     "issimilarto citation breadcrumb publisher author creator isbasedon hasvariant offers subjectof about worksfor "
-    "liveblogupdate".split()
+    "liveblogupdate event events subevent superevent publication releasedevent".split()
 )
 """Keys, in lower case, of things other than the subject of the page."""
+_PARTS_OF_ADDRESS = ("name", "streetAddress", "addressLocality", "addressRegion", "postalCode")
 _SUBJECT, _OTHER, _STEP = range(3)
 """Where a node is: it may be the subject of the page, it is of another thing, or in breadcrumbs."""
 _tag = re.compile(r"<[^<>]*>").sub
@@ -105,11 +106,13 @@ class Linked:
         return []
 
     def places(self, *keys: str) -> list[str]:
-        """Return the names and the parts of the addresses of the places under the keys."""
+        """Return the names and the parts of the addresses of the places under the keys, without their countries."""
         found = [one for value in self.values(*keys) for one in _as_list(value)[:MOST_VALUES]]
-        where = [one.get("address") for one in found if isinstance(one, dict)]
-        parts = chain.from_iterable(one.values() if isinstance(one, dict) else [one] for one in where)
-        return [text for one in chain(found, islice(parts, MOST_VALUES)) for text in texts(one)]
+        nodes = [one for one in found if isinstance(one, dict) and "virtuallocation" not in types_of(one)]
+        addresses = chain.from_iterable(_as_list(one.get("address"))[:MOST_VALUES] for one in nodes)
+        parts = ([one.get(key) for key in _PARTS_OF_ADDRESS] if isinstance(one, dict) else [one] for one in addresses)
+        named = [*(one for one in found if isinstance(one, str)), *nodes]
+        return list(chain.from_iterable(map(texts, chain(named, islice(chain.from_iterable(parts), MOST_VALUES)))))
 
     def tracks(self) -> list[str]:
         """Return the names of the recordings of an album."""
@@ -140,7 +143,7 @@ class Linked:
 def read_json_ld(scripts: Iterable[str]) -> Linked:
     """Return the JSON-LD in the texts of scripts, without what is not valid JSON: that is one script in a thousand."""
     roots: list[Any] = []
-    subjects: dict[int, Node] = {}
+    subjects: dict[int, list[Node]] = {}
     breadcrumbs: Node = {}
     site: Node = {}
     by_id: dict[str, Node] = {}
@@ -176,13 +179,14 @@ def read_json_ld(scripts: Iterable[str]) -> Linked:
             rank = _rank(kinds)
             # A node within another thing, such as an article of a list, is not the subject of the page.
             if rank is not None and place == _SUBJECT:
-                subjects.setdefault(rank, value)
+                subjects.setdefault(rank, []).append(value)
             for key, one in reversed(value.items()):
                 if isinstance(one, (dict, list)) and key != "@context":
                     todo.append((one, max(place, _OTHER if key.lower() in _KEYS_OF_OTHERS else _SUBJECT)))
         headlines += [unescape(one).strip() for one in found[:MOST_HEADLINES]]
-    rank = min(subjects, default=None)
-    main, page = {} if rank is None else subjects[rank], subjects.get(3, {})
+    ranked = {rank: nodes[0] for rank, nodes in subjects.items() if not _are_listed(nodes)}
+    rank = min(ranked, default=None)
+    main, page = {} if rank is None else ranked[rank], ranked.get(3, {})
     return Linked(
         main=main,
         page=page if page is not main else {},
@@ -219,6 +223,12 @@ def _rank(types: list[str]) -> int | None:
         if any(one in kinds or (rank == 2 and one.endswith("event")) for one in types):
             return rank
     return None
+
+
+def _are_listed(nodes: list[Node]) -> bool:
+    """Return True for events with several names: those of a calendar."""
+    names = [str(one.get("name")) for one in nodes if any(kind.endswith("event") for kind in types_of(one))]
+    return len({*names}) > 1
 
 
 def _identity(node: Node) -> str:

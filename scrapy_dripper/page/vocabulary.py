@@ -273,9 +273,15 @@ WAITING: Group = ("loading", "redirecting", "please wait", "one moment")
 """Texts to read while a page loads."""
 
 # ---------------------------------------------------------------------- prices
+PRICE_LABELS: Group = (
+    *("price", "cost", "fee", "rent", "(?:kauf)?preis", r"\w{0,10}miete", "prix", "loyer", "precio", "prezzo", "preço"),
+    *("prijs", "cena", "цена", "fiyat", "价格", "價格", "価格", "가격"),
+)
+"""Words before a price."""
+
 CURRENCIES = (
-    r"[$€£¥￥₹₽₩￦₺฿₪₫₴₦₸₱]|(?<![^\W\d])(?:usd|eur|gbp|aud|cad|chf|cny|jpy|inr|brl|mxn|sek|nok|dkk|pln|czk|huf|zar|aed|ron"
-    r"|try|tl|kr|zł|kč|ft|lei|rub|руб|грн)(?![^\W\d])|(?<=\d)\s?(?:万?円|元|만?원|:-)|\brs\.?(?=\s?\d)"
+    r"[$€£¥￥₹₽₩￦₺฿₪₫₴₦₸₱]|(?<![^\W\d])(?:usd|eur|gbp|aud|cad|chf|cny|jpy|inr|brl|mxn|sek|nok|dkk|pln|czk|huf|zar|aed"
+    r"|kr|zł|kč|lei|rub|руб|грн|(?-i:RON|TRY|TL|Ft))(?![^\W\d])|(?<=\d)\s?(?:万?円|元|만?원|:-)|\brs\.?(?=\s?\d)"
 )
 """A pattern for currency signs, and codes of ISO 4217 and of shops that stand beside a number."""
 AMOUNT = r"(?:\d{1,3}(?:\s\d{3}){1,3}(?:[.,]\d{1,2})?|\d[\d.,'’]{0,15})[-–—]?"

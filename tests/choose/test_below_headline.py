@@ -141,6 +141,34 @@ def test_a_price_beside_the_name_need_not_be_declared(
     assert not added(listed, with_facts(ScoredPage(listed, labels), marked(listed)))
 
 
+@pytest.mark.parametrize(
+    "facts",
+    [
+        "<div>Lamp A <b class=p>$98</b></div><div>Lamp B <b class=p>$120</b></div>",  # a list
+        "<div class=p>$5</div><div class=p>$10</div>",
+        "<button>$25</button>",
+        "<span>Cart: $0.00</span>",
+        "<div>Try 2</div>",
+        "<div>43 ft</div>",
+        "<div>TL;DR</div>",
+    ],
+)
+def test_what_is_no_price_of_the_page_stays_out(facts: str) -> None:
+    page = page_of(f"<h1>- Lamps</h1>{facts}<p>- They are of brass, for tables.")
+    labels = Labels(np.full(len(page.blocks), 0.3, dtype=np.float32), page_types={"article": 0.9})
+
+    assert not added(page, with_facts(ScoredPage(page, labels), marked(page)))
+
+
+def test_a_price_unlike_all_others_is_that_of_the_page() -> None:
+    """A flat has one, and other flats below it have theirs."""
+    others = "<h2>Others</h2>" + "<div class=card>710 000 €</div>" * 9
+    page = page_of(f"<h1>- A flat</h1><div class=price>785 000 €</div><p>- It has a view of the sea.{others}")
+    labels = Labels(np.full(len(page.blocks), 0.3, dtype=np.float32), page_types={"service": 0.9})
+
+    assert added(page, with_facts(ScoredPage(page, labels), marked(page))) == ["785 000 €"]
+
+
 PAPER = (
     "<h1>Tides of the sound</h1><p>Ada Lund<sup>1</sup>, Li Wei</p><p>University of the North</p><p>Li Wei<p>- The sea "
     "rises."
@@ -221,6 +249,39 @@ def test_an_event_says_when_and_where(kind: str) -> None:
     )
 
     assert said(data, body) == (["9 May 2025", "Great Hall, Portbeg"] if kind != "Product" else [])
+
+
+def test_words_that_are_names_by_chance_add_nothing() -> None:
+    """A country, a short name within other words, and a link or a button with others."""
+    place = {"addressLocality": "Ulm", "addressRegion": "IN", "addressCountry": "US"}
+    data = {
+        "@type": "JobPosting",
+        "jobLocation": [{"address": place}, {"@type": "VirtualLocation", "name": "Online"}],
+        "employmentType": "OTHER",
+    }
+    body = (
+        "<h1>Baker</h1><p>Contact us<p>Log in<p>Other jobs<p>Book online<p><a href=/ulm>Jobs in Ulm</a><p>Ulm, IN"
+        "<p>Ulm<p>- You bake."
+    )
+
+    assert said(data, body) == ["Ulm, IN"]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("<div>9 May 2025</div><h1>Songs</h1><p>- We sing.<div>9 May 2025</div>", 1),
+        ("<h1>Songs</h1><p>- We sing.<div>9 May 2025</div>", 1),
+        ("<h1>Songs</h1><p>- We sing.<h2>More</h2><div>9 May 2025</div>", 0),
+        ("<h1>Songs</h1><p>- We sing.<p><a href=/drums>9 May 2025: Drums</a></p>", 0),
+    ],
+)
+def test_the_day_of_an_event_is_its_own(body: str, expected: int) -> None:
+    data: dict[str, object] = {"@type": "Event", "name": "Songs", "startDate": "2025-05-09"}
+
+    assert said(data, body) == ["9 May 2025"] * expected
+    calendar: dict[str, object] = {"@graph": [data, {"@type": "MusicEvent", "name": "Drums"}]}
+    assert not said(calendar, body)
 
 
 def test_what_is_in_a_row_with_a_fact_comes_with_it() -> None:
