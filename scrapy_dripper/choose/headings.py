@@ -320,11 +320,12 @@ def _named(scored: ScoredPage, name: int) -> Iterator[int]:
     ):
         if scored.flags[i] & (UNSEEN | ELSEWHERE):
             continue
-        words = tokens(_researcher("", texts[i]))
-        text = set(words)  # once, because each of many authors is looked for in it
-        new = [one for one in left if one and one <= text and left[one]]
-        # Others are numbers of notes, titles and places. A link or a button with others leads elsewhere, and a short
-        # name, such as that of a state, may be any word.
+        text = tokens(_researcher("", texts[i]))
+        found = set(text)  # once, because each of many authors is looked for in it
+        new = [one for one in left if one and one <= found and left[one]]
+        # Others are titles and places. A link or a button with others leads elsewhere, and a short name, such as that
+        # of a state, may be any word.
+        words = [word for word in text if not word.isdigit()]  # without the numbers of notes
         is_link = blocks.links[i] == 1 and blocks.link_chars[i] >= NEARLY_ALL * len(texts[i])
         leads_on = is_link or scored.flags[i] & Flag.BUTTON
         others = not leads_on and any(len("".join(one)) > SHORT_NAME for one in new)

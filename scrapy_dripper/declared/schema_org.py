@@ -45,7 +45,7 @@ _KEYS_OF_OTHERS = frozenset(
     "liveblogupdate event events subevent superevent publication releasedevent".split()
 )
 """Keys, in lower case, of things other than the subject of the page."""
-_PARTS_OF_ADDRESS = ("name", "streetAddress", "addressLocality", "addressRegion", "postalCode")
+_PARTS_OF_ADDRESS = ("name", "streetAddress", "addressLocality", "addressRegion")
 _SUBJECT, _OTHER, _STEP = range(3)
 """Where a node is: it may be the subject of the page, it is of another thing, or in breadcrumbs."""
 _tag = re.compile(r"<[^<>]*>").sub
