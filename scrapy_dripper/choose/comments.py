@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from lxml import etree
 
-from scrapy_dripper.choose.decision import MAYBE_FORUM
 from scrapy_dripper.choose.scored import ELSEWHERE, UNSEEN, ScoredPage
 from scrapy_dripper.page.page import Bools, Flag, Page, Tree
 from scrapy_dripper.page.tags import LONGEST_CLASS
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 
 FORUM = "forum"
 """The page type on which posts are the main content."""
-LEAST_KEPT = 0.75
-"""A page that may be a forum is a thread if there is main text in this share of its posts."""
 DISCUSSIONS = frozenset({"discussionforumposting", "qapage"})
 """schema.org types of pages whose posts are content, in lower case."""
 
@@ -76,8 +73,7 @@ def with_replies(scored: ScoredPage, main: Bools) -> Bools:
     leaves out short replies, and the last ones.
     """
     page, tree = scored.page, scored.page.tree
-    may_be = scored.labels.page_types.get(FORUM, 0) >= MAYBE_FORUM
-    if not main.any() or not (is_thread(scored) or may_be):
+    if not main.any() or not is_thread(scored):
         return main
     from scrapy_dripper.structures.posts import thread_posts  # as in posts_of
 
@@ -90,10 +86,7 @@ def with_replies(scored: ScoredPage, main: Bools) -> Bools:
     in_post = post_of > 0
     if scored.size[main & in_post].sum() <= NEARLY_ALL * scored.size[main].sum():
         return main  # an article with comments
-    kept = set(post_of[main & in_post].tolist())
-    if not is_thread(scored) and len(kept) < LEAST_KEPT * len(set(post_of[in_post].tolist())):
-        return main
-    has_main = np.isin(post_of, [*kept])
+    has_main = np.isin(post_of, post_of[main & in_post])
     blocks = np.flatnonzero(in_post)
     numbers: dict[tuple[int, ...], int] = {}
     nodes = zip(page.blocks.context[blocks].tolist(), post_of[blocks].tolist(), strict=True)
