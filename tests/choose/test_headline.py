@@ -111,6 +111,13 @@ def test_the_heading_that_names_the_content(title: str, body: str, expected: str
     assert named(title, body) == expected
 
 
+@pytest.mark.parametrize(("href", "is_headline"), [("/", False), ("/posts/warm", True)])
+def test_a_logo_leads_to_the_front_page_also_without_a_url(href: str, is_headline: bool) -> None:
+    cut = page_of(f"<title>{LONG}</title><a href={href}>{LONG}</a>{BODY}", "")
+
+    assert headline(cut, np.array([False, True])) == (0 if is_headline else None)
+
+
 @pytest.mark.parametrize(
     ("between", "probability", "kept"),
     [
