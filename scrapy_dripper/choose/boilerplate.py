@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import chain, islice
 
 import numpy as np
-from lxml import etree
 
 from scrapy_dripper.choose.comments import FORUM
 from scrapy_dripper.choose.scored import LONGEST_LINE, ScoredPage
-from scrapy_dripper.page.page import Bools, Flag
+from scrapy_dripper.page.page import Bools, Flag, Tree
 from scrapy_dripper.page.tags import tag_mask
 from scrapy_dripper.page.vocabulary import ACTIONS, COMMANDS, CONTROLS, SHARING, SIGNATURES, TAG_LABELS, either
 from scrapy_dripper.structures import NEAR, NEARLY_ALL
@@ -34,6 +32,7 @@ LONGEST_ACTION = 6
 _control = re.compile(rf"(?:{either(CONTROLS)})\W*", re.I).fullmatch
 _shares = re.compile(rf"(?:{either(SHARING)})\W*", re.I).fullmatch
 _acts = re.compile(rf"(?:{either(ACTIONS)})(?!\w)|(?:{either(COMMANDS)})[^\w?？]*\Z", re.I).match
+_unfolds = re.compile(r"accord|collaps|faq", re.I).search
 _tags = re.compile(rf"(?:{either(TAG_LABELS)})\s?[:：]\s*", re.I).match
 _signature = re.compile(rf"\s(?:{either(SIGNATURES)})(?=\s|$)")
 _is_signed = tag_mask("div", "p", "aside", "section", "footer", "td", "li")
@@ -66,17 +65,27 @@ def _controls(scored: ScoredPage, main: Bools) -> Iterator[int]:
             rest = len(text) - tagged.end()
             found = rest > 0 and blocks.link_chars[i] >= NEARLY_ALL * rest
         elif is_button[i] and _acts(text) and len(text.split()) <= LONGEST_ACTION:
-            found = not _opens(scored.page.tree.nodes[blocks.context[i]])
+            found = not _opens(scored.page.tree, int(blocks.context[i]))
         elif not (found := _shares(text) is not None) and _control(text):
             found = is_button[i] or blocks.link_chars[i] >= NEARLY_ALL * len(text)
         if found:
             yield i
 
 
-def _opens(element: etree._Element) -> bool:
-    """Return True if an element is in a button that opens a text or a panel, or in the head of a column."""
-    around = chain([element], islice(element.iterancestors(), NEAR))
-    return any(one.tag == "th" or one.get("role") == "tab" or one.get("aria-expanded") for one in around)
+def _opens(tree: Tree, node: int) -> bool:
+    """Return True if a button, given by a node in it, opens a text or a panel, or is all of the head of a column."""
+    for _ in range(NEAR):
+        if tree.nodes[node].tag == "button" or tree.nodes[node].get("role") in ("button", "tab"):
+            break
+        node = max(0, int(tree.parent[node]))
+    button, up = tree.nodes[node], max(0, int(tree.parent[node]))
+    return (
+        button.get("role") == "tab"
+        or button.get("aria-expanded") is not None
+        or (button.get("data-toggle") or button.get("data-bs-toggle")) in ("collapse", "tab", "pill")
+        or _unfolds(button.get("class") or "") is not None
+        or (tree.nodes[up].tag == "th" and tree.block_end[up] - tree.block_start[up] == 1)
+    )
 
 
 def _signatures(scored: ScoredPage) -> Iterator[int]:

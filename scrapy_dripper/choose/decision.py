@@ -44,7 +44,7 @@ IS_WHOLE = tag_mask("pre", "dl", "blockquote", "details", "figure")
 only those of data are added, by the caller."""
 
 MAYBE_FORUM = 0.15
-"""Minimum probability of a page to be a forum for it to be a thread, if its groups or posts look like one."""
+"""Minimum probability of a page to be a forum for its groups to be those of a thread."""
 MANY_PARTS = 12
 """Minimum number of the parts of a long group."""
 

@@ -28,7 +28,6 @@ from scrapy_dripper.page.vocabulary import (
     AMOUNT_LABELS,
     CURRENCIES,
     ENERGY_LABELS,
-    PRICE_LABELS,
     REPLIES,
     STANDFIRSTS,
     TIME_LABELS,
@@ -50,6 +49,9 @@ DESCRIPTION_LETTERS = 20
 """Minimum number of letters that the beginnings of a standfirst and of a description have in common."""
 SUBTITLE_WORDS = 3
 """Minimum number of words of a part of the title that a heading below the headline repeats."""
+
+ANYWHERE = "https://example.org/page"
+"""The URL of a page whose URL is not known: a link to ``/`` leads up from it."""
 
 _NO_LEAD = UNSEEN | ELSEWHERE | Flag.ASIDE | Flag.LIST | Flag.LINK | Flag.BUTTON | Flag.FIGURE
 _HEADING = Flag.HEADING
@@ -172,7 +174,9 @@ def headline(page: Page, main: Bools) -> int | None:
         words = tokens(text)
         if not flags[i] & _HEADING:
             is_line = not aside and not flags[i] & _LISTED and (words == line or names.is_line(words))
-            if is_line and not (flags[i] & Flag.LINK and link_level(page.tree.nodes[contexts[i]], page.url)):
+            if is_line and not (
+                flags[i] & Flag.LINK and link_level(page.tree.nodes[contexts[i]], page.url or ANYWHERE)
+            ):
                 lines.append(i)
         elif words and not (names.is_other(words) or names.ends(words) or names_site(page.tree.names[contexts[i]])):
             match = names.match(words, h1=h1)
@@ -207,10 +211,6 @@ BLOCKS_BELOW_NAME = 40
 MOST_PRICES = 8
 """Maximum number of prices that a page states and declares. More of them are those of a list of products. And maximum
 number of blocks from a fact up to the name, and to others in its row."""
-LONGEST_DAY = 50
-"""Maximum length of a text with the day of an event, in characters."""
-SHORT_NAME = 3
-"""A declared name of so few letters only counts where a text has no other words."""
 
 _has_currency = re.compile(CURRENCIES, re.I).search
 _sum = rf"(?:(?:[a-z]{{1,2}}\s?)?(?:{CURRENCIES})\s?{AMOUNT}|{AMOUNT}\s?(?:{CURRENCIES}))\+?"
@@ -218,7 +218,6 @@ _title_parts = re.compile(r"\s[-–—|·•:]\s|:\s").split
 _amount = re.compile(r"(\d{1,3}(?:\s\d{3}){1,3}|\d[\d.,'’]{0,15}?)(?:[.,](\d{1,2}))?(?![\d.,'’]{0,15}\d)").search
 _researcher = re.compile(r"(?:https?://)?(?:www\.)?orcid\.org/\S{1,40}|\b\d{4}-\d{4}-\d{4}-\d{3}[\dX]\b").sub
 _length = re.compile(r"\s\(?\d{1,3}:\d\d\)?\Z").sub
-_says_price = re.compile(rf"(?:{either(PRICE_LABELS)})\W", re.I).match
 _is_price = re.compile(rf"(?:[^\W\d]{{1,12}}:\s)?{_sum}(?:\W{{0,3}}{_sum}){{0,2}}", re.I).fullmatch
 _energy, _label = either(ENERGY_LABELS), either(TIME_LABELS, AMOUNT_LABELS, ENERGY_LABELS)
 _begins_with_label = re.compile(rf"[^\d\n]{{0,30}}\b(?:{_label})\b", re.I).match
@@ -245,7 +244,7 @@ def with_facts(scored: ScoredPage, main: Bools) -> Bools:
     headings = np.flatnonzero((tags == _H1) & (scored.flags & UNSEEN == 0))
     texts, title = scored.page.blocks.text, scored.page.headline
     name = next((i for i in headings.tolist() if texts[i] == title), int([*headings, np.argmax(main)][0]))
-    named = [*_named(scored, name), *_days(scored, name)]
+    named = list(_named(scored, name))
     labels: Bools = main.copy()
     labels[[*_price(scored, main, name), *named, *_alike(scored, named), *_tracks(scored)]] = True
     labels[[*_of_recipe(scored, main, name)]] = True
@@ -265,33 +264,19 @@ def _price(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
     # A style sheet may set the hundredths apart: "17334 Lei".
     stated = (i for i in short if declared and may_be_price(texts[i]))
     prices = [i for i in stated if not declared.isdisjoint((_cents(texts[i]), _digits(texts[i])))]
-    if not prices and main[name]:
-        prices = _prices_beside(scored, name, short)
+    is_declared = "product" in page.declared.types
+    if not prices and main[name] and (is_declared or scored.page_type == "product"):
+        beside = [i for i in short if abs(i - name) <= MOST_PRICES and not page.blocks.links[i] and _is_price(texts[i])]
+        # Where no data declare a product, what the model is sure is no content may be the price of another size, unless
+        # it says what it is, as "Price: $98" does.
+        least = 0 if is_declared else HEADING_PROBABILITY
+        prices = [i for i in beside if scored.probabilities[i] >= least / (1 + (":" in texts[i]))]
+        prices = [i for i in prices if _cents(texts[i]).strip("0")]  # that of an empty cart is 0
     below = (i for i in prices if name < i <= name + BLOCKS_BELOW_NAME)
     above = (i for i in reversed(prices) if name - MOST_PRICES <= i < name)
     price = next(chain(below, above), None)
     if price is not None and len(prices) <= MOST_PRICES and not main[prices].any():
         yield price
-
-
-def _prices_beside(scored: ScoredPage, name: int, short: Sequence[int]) -> list[int]:
-    """Return the prices right beside the name of a page that declares none, given its short texts.
-
-    On a page that is of no product, one must be unlike all others: those of a list and of plans are alike.
-    """
-    page, texts, is_declared = scored.page, scored.page.blocks.text, "product" in scored.page.declared.types
-    found = [i for i in short if abs(i - name) <= MOST_PRICES and not page.blocks.links[i] and _is_price(texts[i])]
-    # Where no data declare a product, what the model is sure is no content may be the price of another size, unless it
-    # says what it is, as "Price: $98" does.
-    least = 0 if is_declared else HEADING_PROBABILITY
-    found = [i for i in found if scored.probabilities[i] >= least / (2 if _says_price(texts[i]) else 1)]
-    if not found or is_declared or scored.page_type == "product":
-        return found
-    kinds = page.tree.tag_class[page.blocks.context].tolist()
-    often = Counter(kinds[i] for i in short if may_be_price(texts[i]))
-    return [
-        i for i in found if often[kinds[i]] == 1 and _cents(texts[i]).strip("0") and not scored.flags[i] & Flag.BUTTON
-    ]
 
 
 def _digits(text: str) -> str:
@@ -306,10 +291,11 @@ def _cents(text: str) -> str:
 
 def _named(scored: ScoredPage, name: int) -> Iterator[int]:
     """Yield the texts beside the name that consist of declared names, each name once."""
-    blocks, texts, declared = scored.page.blocks, scored.page.blocks.text, scored.page.declared
-    # Initials are parts of names. Authors may be namesakes.
+    texts, declared = scored.page.blocks.text, scored.page.declared
+    # Initials and numbers are parts of names. Authors may be namesakes.
     left = Counter(
-        frozenset(word for word in tokens(text) if len(word) > 1 or not word.isascii()) for text in declared.beside_name
+        frozenset(word for word in tokens(text) if not (word.isdigit() or (len(word) == 1 and word.isascii())))
+        for text in declared.beside_name
     )
     known = frozenset(chain.from_iterable(map(tokens, declared.beside_name)))
     if not known:
@@ -323,33 +309,12 @@ def _named(scored: ScoredPage, name: int) -> Iterator[int]:
         text = tokens(_researcher("", texts[i]))
         found = set(text)  # once, because each of many authors is looked for in it
         new = [one for one in left if one and one <= found and left[one]]
-        # Others are titles and places. A link or a button with others leads elsewhere, and a short name, such as that
-        # of a state, may be any word.
-        words = [word for word in text if not word.isdigit()]  # without the numbers of notes
-        is_link = blocks.links[i] == 1 and blocks.link_chars[i] >= NEARLY_ALL * len(texts[i])
-        leads_on = is_link or scored.flags[i] & Flag.BUTTON
-        others = not leads_on and any(len("".join(one)) > SHORT_NAME for one in new)
-        if new and len(words) <= (2 if others else 1) * sum(word in known for word in words):
+        if not new:
+            continue
+        near = known.union(*(tokens(one) for one in declared.regions if one in texts[i]))  # "IN", but not "in"
+        # Others are numbers of notes, titles and places.
+        if len(text) <= 2 * sum(word in near for word in text):
             left.subtract(new)
-            yield i
-
-
-def _days(scored: ScoredPage, name: int) -> Iterator[int]:
-    """Yield the texts with the days of an event, each day once: above its name, or else up to the next heading."""
-    texts, flags, days = scored.page.blocks.text, scored.flags, set(scored.page.declared.days)
-    if not days:
-        return
-    from scrapy_dripper.declared.dates import iso_date  # of few pages
-
-    above = range(name - 1, max(-1, name - 1 - MOST_PRICES), -1)
-    below = takewhile(lambda i: not flags[i] & _HEADING, range(name + 1, min(name + 1 + BLOCKS_BELOW_NAME, len(texts))))
-    for i in chain(above, below):
-        if (
-            flags[i] & _BARRED == 0
-            and len(texts[i]) <= LONGEST_DAY
-            and (day := (iso_date(texts[i]) or "")[:10]) in days
-        ):
-            days.discard(day)
             yield i
 
 

@@ -179,17 +179,16 @@ class Declared:
         if "scholarlyarticle" in linked.types:
             found += linked.names("author")
         if "jobposting" in linked.types:
-            found += [*linked.names("hiringOrganization"), *linked.places("jobLocation")]
+            found += [*linked.names("hiringOrganization"), *linked.places("jobLocation")[0]]
             found += [text.replace("_", " ") for text in linked.texts("employmentType") if text.upper() != "OTHER"]
-        if self.days:
-            found += linked.places("location")
+        if any(one.endswith("event") for one in linked.types):
+            found += linked.places("location")[0]
         return found
 
     @property
-    def days(self) -> frozenset[str]:
-        """The days on which the event of a page begins and ends, in ISO 8601."""
-        is_event = any(one.endswith("event") for one in self.linked.types)
-        return frozenset(text[:10] for text in self.linked.texts("startDate", "endDate") if is_event)
+    def regions(self) -> list[str]:
+        """The regions and countries of these places, which may stand with their names."""
+        return self.linked.places("jobLocation", "location")[1]
 
     @property
     def descriptions(self) -> tuple[str, ...]:

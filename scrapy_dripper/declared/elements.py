@@ -59,7 +59,6 @@ _sign_class = re.compile(
     r"\b(?:editsection|headerlink|permalink|(?:header|heading|hash)-?(?:anchor|link))\b", re.I
 ).search
 _is_label = re.compile(r"\w{1,20}:").fullmatch
-_ends_as_number = re.compile(r"\d[.,:’']?\Z").search
 
 _site_class = re.compile(r"(?:^|[\s_-])(?:site[-_]?(?:title|name|logo)|menu-title|logo|brand)(?=[\s_-]|$)", re.I).search
 
@@ -121,11 +120,9 @@ def _are_apart(before: str, after: str) -> bool:
     """Return True for two texts that need a space, of which one has several words: others may be parts of a word, of a
     number or of ``Category:Name`` in wikis.
     """
-    if min(len(before), len(after)) < 2 or not (" " in before.strip() or " " in after.strip()):
+    if len(after) < 2 or not (" " in before.strip() or " " in after.strip()):
         return False
-    is_word = before[-1].isalpha() and after[0].islower()
-    is_number = after[0].isdigit() and _ends_as_number(before)
-    return not (is_word or is_number) and are_apart(before, after)
+    return are_apart(before, after) and before != ":" and not (before[-1].isalpha() and after[0].islower())
 
 
 def _is_link_to_heading(node: HtmlElement) -> bool:

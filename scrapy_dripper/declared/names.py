@@ -232,11 +232,10 @@ def site_domain(url: str) -> str:
 def leads_up(href: str, url: str) -> int:
     """Return 1 for a link from the page at ``url`` to the front page, 2 for one to another page above it, or else 0.
 
-    Addresses such as ``..`` do not count: generators of books put the title of a chapter into such a link. Of a page
-    without a URL, only ``/`` is known to lead up.
+    Addresses such as ``..`` do not count: generators of books put the title of a chapter into such a link.
     """
-    if not url or href.lstrip().startswith("."):
-        return int(not url and href.strip() == "/")
+    if href.lstrip().startswith("."):
+        return 0
     try:
         target, own = urlsplit(urljoin(url, href[:LONGEST_TEXT].strip())), urlsplit(url)
     except ValueError:  # such as "http://["

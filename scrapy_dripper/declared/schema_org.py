@@ -42,10 +42,9 @@ _PAGES = frozenset("webpage itempage collectionpage aboutpage profilepage medica
 _KEYS_OF_OTHERS = frozenset(
     "itemlistelement relatedlink ispartof haspart mentions comment suggestedanswer acceptedanswer review isrelatedto "
     "issimilarto citation breadcrumb publisher author creator isbasedon hasvariant offers subjectof about worksfor "
-    "liveblogupdate event events subevent superevent publication releasedevent".split()
+    "liveblogupdate".split()
 )
 """Keys, in lower case, of things other than the subject of the page."""
-_PARTS_OF_ADDRESS = ("name", "streetAddress", "addressLocality", "addressRegion")
 _SUBJECT, _OTHER, _STEP = range(3)
 """Where a node is: it may be the subject of the page, it is of another thing, or in breadcrumbs."""
 _tag = re.compile(r"<[^<>]*>").sub
@@ -105,14 +104,19 @@ class Linked:
                 return names
         return []
 
-    def places(self, *keys: str) -> list[str]:
-        """Return the names and the parts of the addresses of the places under the keys, without their countries."""
-        found = [one for value in self.values(*keys) for one in _as_list(value)[:MOST_VALUES]]
-        nodes = [one for one in found if isinstance(one, dict) and "virtuallocation" not in types_of(one)]
-        addresses = chain.from_iterable(_as_list(one.get("address"))[:MOST_VALUES] for one in nodes)
-        parts = ([one.get(key) for key in _PARTS_OF_ADDRESS] if isinstance(one, dict) else [one] for one in addresses)
-        named = [*(one for one in found if isinstance(one, str)), *nodes]
-        return list(chain.from_iterable(map(texts, chain(named, islice(chain.from_iterable(parts), MOST_VALUES)))))
+    def places(self, *keys: str) -> tuple[list[str], list[str]]:
+        """Return the names and addresses of the places under the keys, and their regions and countries."""
+        nodes = [_named(one) for value in self.values(*keys) for one in _as_list(value)[:MOST_VALUES]]
+        real = [one for one in nodes if "virtuallocation" not in types_of(one)]
+        where = chain.from_iterable(map(_as_list, (one.get("address") for one in real)))
+        addresses = list(map(_named, islice(where, MOST_VALUES)))
+        exact = [
+            *real,
+            *addresses,
+            *(one.get(key) for key in ("streetAddress", "addressLocality") for one in addresses),
+        ]
+        around = [one.get(key) for key in ("addressRegion", "addressCountry") for one in addresses]
+        return list(chain.from_iterable(map(texts, exact))), list(chain.from_iterable(map(texts, around)))
 
     def tracks(self) -> list[str]:
         """Return the names of the recordings of an album."""
@@ -143,7 +147,7 @@ class Linked:
 def read_json_ld(scripts: Iterable[str]) -> Linked:
     """Return the JSON-LD in the texts of scripts, without what is not valid JSON: that is one script in a thousand."""
     roots: list[Any] = []
-    subjects: dict[int, list[Node]] = {}
+    subjects: dict[int, Node] = {}
     breadcrumbs: Node = {}
     site: Node = {}
     by_id: dict[str, Node] = {}
@@ -179,14 +183,13 @@ def read_json_ld(scripts: Iterable[str]) -> Linked:
             rank = _rank(kinds)
             # A node within another thing, such as an article of a list, is not the subject of the page.
             if rank is not None and place == _SUBJECT:
-                subjects.setdefault(rank, []).append(value)
+                subjects.setdefault(rank, value)
             for key, one in reversed(value.items()):
                 if isinstance(one, (dict, list)) and key != "@context":
                     todo.append((one, max(place, _OTHER if key.lower() in _KEYS_OF_OTHERS else _SUBJECT)))
         headlines += [unescape(one).strip() for one in found[:MOST_HEADLINES]]
-    ranked = {rank: nodes[0] for rank, nodes in subjects.items() if not _are_listed(nodes)}
-    rank = min(ranked, default=None)
-    main, page = {} if rank is None else ranked[rank], ranked.get(3, {})
+    rank = min(subjects, default=None)
+    main, page = {} if rank is None else subjects[rank], subjects.get(3, {})
     return Linked(
         main=main,
         page=page if page is not main else {},
@@ -220,20 +223,18 @@ def _rank(types: list[str]) -> int | None:
     if any(one in _ARTICLES or one.endswith("article") for one in types):
         return 0
     for rank, kinds in ((1, _WORKS), (2, _THINGS), (3, _PAGES)):
-        if any(one in kinds or (rank == 2 and one.endswith("event")) for one in types):
+        if any(one in kinds for one in types):
             return rank
     return None
-
-
-def _are_listed(nodes: list[Node]) -> bool:
-    """Return True for events with several names: those of a calendar."""
-    names = [str(one.get("name")) for one in nodes if any(kind.endswith("event") for kind in types_of(one))]
-    return len({*names}) > 1
 
 
 def _identity(node: Node) -> str:
     name = node.get("@id")
     return name if isinstance(name, str) else ""
+
+
+def _named(value: Any) -> Node:
+    return value if isinstance(value, dict) else {"name": value}
 
 
 def _as_list(value: Any) -> list[Any]:

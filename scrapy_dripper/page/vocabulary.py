@@ -177,7 +177,8 @@ COMMANDS: Group = (
     *("book (?:a|your) .{1,20}", "request (?:a|an|more) .{1,20}", "contact (?:us|(?:the )?(?:seller|agent))"),
     *("check availability", "choose files?", "cite(?: this(?: [a-z]{1,10})?)?", "get (?:a quote|in touch|tickets)"),
     *("get started(?: for free|. it's free)?", "learn more", "try (?:it )?(?:for )?free", "zur kasse"),
-    *("(?:log ?in|sign (?:in|up))(?: (?:here|now|to continue))?", "view all(?: [a-z]{1,20}){0,2}"),
+    *("(?:log ?in|sign (?:in|up))(?: (?:for free|here|now|to continue))?", "view all(?: [a-z]{1,20}){0,2}"),
+    *("(?:subscribe to|sign up for) (?:our|the) newsletter", "apply for this (?:job|position|role)"),
     "read (?:more|less|(?:the )?full (?:article|description|review|story|text))",
     "(?:show|view) (?:the )?(?:answer|gallery|map|phone|photos?)",
     "(?:voir|afficher) (?:les photos|la carte|le (?:plan|numéro))",
@@ -273,12 +274,6 @@ WAITING: Group = ("loading", "redirecting", "please wait", "one moment")
 """Texts to read while a page loads."""
 
 # ---------------------------------------------------------------------- prices
-PRICE_LABELS: Group = (
-    *("price", "cost", "fee", "rent", "(?:kauf)?preis", r"\w{0,10}miete", "prix", "loyer", "precio", "prezzo", "preço"),
-    *("prijs", "cena", "цена", "fiyat", "价格", "價格", "価格", "가격"),
-)
-"""Words before a price."""
-
 CURRENCIES = (
     r"[$€£¥￥₹₽₩￦₺฿₪₫₴₦₸₱]|(?<![^\W\d])(?:usd|eur|gbp|aud|cad|chf|cny|jpy|inr|brl|mxn|sek|nok|dkk|pln|czk|huf|zar|aed"
     r"|kr|zł|kč|lei|rub|руб|грн|(?-i:RON|TRY|TL|Ft))(?![^\W\d])|(?<=\d)\s?(?:万?円|元|만?원|:-)|\brs\.?(?=\s?\d)"
