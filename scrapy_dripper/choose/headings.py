@@ -206,11 +206,11 @@ def _drawn(page: Page, hidden: list[int], above: Sequence[str]) -> Iterator[int]
 
 LONGEST_PRICE, LONGEST_FACT = 30, 500
 """Maximum length of a price, and of a fact of a recipe with its label, in characters."""
-BLOCKS_BELOW_NAME = 40
-"""Maximum number of blocks from the name of a page to a price or to authors, and from the end of a recipe to a fact."""
+BLOCKS_ABOVE_NAME, BLOCKS_BELOW_NAME = 8, 40
+"""Maximum number of blocks from a fact above the name of a page to it, and from the name, or the end of a recipe, to a
+fact below. A price that is not declared is as near as the first, on either side."""
 MOST_PRICES = 8
-"""Maximum number of prices that a page states and declares. More of them are those of a list of products. And maximum
-number of blocks from a fact up to the name, and to others in its row."""
+"""Maximum number of prices that a page states and declares. More of them are those of a list of products."""
 
 _has_currency = re.compile(CURRENCIES, re.I).search
 _sum = rf"(?:(?:[a-z]{{1,2}}\s?)?(?:{CURRENCIES})\s?{AMOUNT}|{AMOUNT}\s?(?:{CURRENCIES}))\+?"
@@ -259,21 +259,26 @@ def _price(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
     titles = (page.declared.document_title, *page.declared.headlines)
     named = [part for title in titles if _amount(title) for part in _title_parts(title) if _is_price(part.strip())]
     declared = {_cents(text) for text in (*(fact.text for fact in page.facts if fact.kind == "price"), *named)} - {""}
+    is_declared = "product" in page.declared.types
+    is_product = is_declared or scored.page_type == "product"
+    if not (declared or is_product):
+        return
     seen = scored.flags & (UNSEEN | Flag.NAV | Flag.FOOTER | Flag.DIALOG) == 0
     short = np.flatnonzero(seen & (scored.chars <= LONGEST_PRICE)).tolist()
     # A style sheet may set the hundredths apart: "17334 Lei".
-    stated = (i for i in short if declared and may_be_price(texts[i]))
+    stated = (i for i in short if may_be_price(texts[i]))
     prices = [i for i in stated if not declared.isdisjoint((_cents(texts[i]), _digits(texts[i])))]
-    is_declared = "product" in page.declared.types
-    if not prices and main[name] and (is_declared or scored.page_type == "product"):
-        beside = [i for i in short if abs(i - name) <= MOST_PRICES and not page.blocks.links[i] and _is_price(texts[i])]
+    if not prices and is_product and main[name]:
+        beside = [
+            i for i in short if abs(i - name) <= BLOCKS_ABOVE_NAME and not page.blocks.links[i] and _is_price(texts[i])
+        ]
         # Where no data declare a product, what the model is sure is no content may be the price of another size, unless
         # it says what it is, as "Price: $98" does.
         least = 0 if is_declared else HEADING_PROBABILITY
         prices = [i for i in beside if scored.probabilities[i] >= least / (1 + (":" in texts[i]))]
         prices = [i for i in prices if _cents(texts[i]).strip("0")]  # that of an empty cart is 0
     below = (i for i in prices if name < i <= name + BLOCKS_BELOW_NAME)
-    above = (i for i in reversed(prices) if name - MOST_PRICES <= i < name)
+    above = (i for i in reversed(prices) if name - BLOCKS_ABOVE_NAME <= i < name)
     price = next(chain(below, above), None)
     if price is not None and len(prices) <= MOST_PRICES and not main[prices].any():
         yield price
@@ -302,7 +307,7 @@ def _named(scored: ScoredPage, name: int) -> Iterator[int]:
         return
     for i in (
         *range(name + 1, min(name + 1 + BLOCKS_BELOW_NAME, len(texts))),
-        *range(max(0, name - MOST_PRICES), name),
+        *range(max(0, name - BLOCKS_ABOVE_NAME), name),
     ):
         if scored.flags[i] & (UNSEEN | ELSEWHERE):
             continue
