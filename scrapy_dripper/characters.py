@@ -18,20 +18,6 @@ words_of = re.compile(rf"[{CJK}]|\w+").findall
 """The words of a text."""
 WIDE = "[\u2e80-\u312f\u31a0-\ua4cf\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]"
 is_wide = re.compile(WIDE).match
-_words_apart = re.compile(r"[\w:;,!?)\]]\n[\w$€£¥]").search
-_apart = re.compile(  # but "$5", "10 $k", "9°C", "5%ige" and "example.Org" are one word
-    r"[\w:;,!?)\]·•↑]\n[\w$€£¥·•]|:\n(?:[@.\[“]|-\D)|\d ?%\n(?!ig)[\w$€£¥]"
-    r"|\d ?[$€£¥]\n(?![kKmM]\b)[\w$€£¥]|\d°\n[^\W\d_]{2}|\s\S+\.\n[A-ZÀ-ÞА-Я]"
-).search
-_in_one = re.compile(r"\d(?:,\n\d{3}|:\n[0-5]\d)(?!\d)|\b[A-ZÀ-ÞА-Я]\.\n[A-ZÀ-ÞА-Я]\.").search
-"""Matches 1,299 and 10:30 and U.S., in two elements."""
-
-
-def are_apart(before: str, after: str, *, in_code: bool = False) -> bool:
-    """Return True if the texts of two elements that a style sheet sets apart need a space between them."""
-    both = f"{before[-40:]}\n{after[:4]}"
-    is_apart = _words_apart(both) if in_code else _apart(both) and not _in_one(both)
-    return bool(is_apart) and not (is_wide(before[-1:]) or is_wide(after))
 
 
 def spaced(text: str) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from lxml import etree
 
-from scrapy_dripper.characters import are_apart
+from scrapy_dripper.characters import is_wide
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -43,6 +43,12 @@ _INLINE = frozenset(
 )
 LOOSE = frozenset({"a", "span", "label", "time", "button"})
 """Inline tags that are often spaced by style sheets only. The texts on both sides need a space between them."""
+_words_apart = re.compile(r"[\w:;,!?)\]]\n[\w$€£¥]").search
+_apart = re.compile(  # but "$5", "10 $k", "9°C", "5%ige" and "example.Org" are one word
+    r"[\w:;,!?)\]·•↑]\n[\w$€£¥·•]|:\n(?:[@.\[“]|-\D)|\d ?%\n(?!ig)[\w$€£¥]"
+    r"|\d ?[$€£¥]\n(?![kKmM]\b)[\w$€£¥]|\d°\n[^\W\d_]{2}|\s\S+\.\n[A-ZÀ-ÞА-Я]"
+).search
+_is_one = re.compile(r"\d(?:,\n\d{3}|:\n[0-5]\d)(?!\d)|\b[A-ZÀ-ÞА-Я]\.\n[A-ZÀ-ÞА-Я]\.").search  # 1,299, 10:30, U.S.
 # The signs with which a heading links to itself, and the link to its editor. A paragraph sign before a text and a hash
 # before a number are part of it, as in "§ 12" and "# 1".
 _zero_width = re.compile("[\u200b\u2060\ufeff\xad]").sub
@@ -114,6 +120,13 @@ def _text(element: HtmlElement, most: int, *, apart: bool, signs: bool = True) -
         if length > most:
             break
     return " ".join("".join(pieces).split())[:most]
+
+
+def are_apart(before: str, after: str, *, in_code: bool = False) -> bool:
+    """Return True if the texts of two elements that a style sheet sets apart need a space between them."""
+    both = f"{before[-40:]}\n{after[:4]}"
+    is_apart = _words_apart(both) if in_code else _apart(both) and not _is_one(both)
+    return bool(is_apart) and not (is_wide(before[-1:]) or is_wide(after))
 
 
 def _are_apart(before: str, after: str) -> bool:

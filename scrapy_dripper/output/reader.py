@@ -18,9 +18,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from lxml import etree
 
-from scrapy_dripper.characters import WIDE, are_apart, is_wide, spaced, unbroken
+from scrapy_dripper.characters import WIDE, is_wide, spaced, unbroken
 from scrapy_dripper.declared import Notation
-from scrapy_dripper.declared.elements import LOOSE
+from scrapy_dripper.declared.elements import LOOSE, are_apart
 from scrapy_dripper.output.urls import comparable, resolver
 from scrapy_dripper.page.tags import LONGEST_CLASS
 from scrapy_dripper.structures.code import code_of_lines, with_code_lines
