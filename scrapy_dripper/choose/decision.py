@@ -13,9 +13,8 @@ Blocks in structures that authors write have at most half of that cut (:data:`SO
 ``expected`` is the expected number of main words. Units are the elements with several blocks and, between an element
 and its children, each group of two and more of them with the same tag and class, but for cells of tables, and rows
 with several blocks in a cell, which lay out a page. Only groups, elements whose children are all alike, and structures
-of a text (:data:`IS_WHOLE`) have a price. Posts, and the many rows of a list, may each have a text and buttons: if
-nearly all parts of a thread, or of a long group, are in part themselves, only the others count, unless the whole is
-more likely main than not and would lose most of its words. The labels are found from the leaves up, in linear time.
+of a text (:data:`IS_WHOLE`) have a price. Each post of a thread may have a text and buttons: if nearly all parts of a
+group there are in part themselves, only the others count. The labels are found from the leaves up, in linear time.
 """
 
 from __future__ import annotations
@@ -45,8 +44,6 @@ only those of data are added, by the caller."""
 
 MAYBE_FORUM = 0.15
 """Minimum probability of a page to be a forum for its groups to be those of a thread."""
-MANY_PARTS = 12
-"""Minimum number of the parts of a long group."""
 
 RECALL_WEIGHTS: Mapping[str, float] = {
     "article": 0.4,
@@ -158,30 +155,17 @@ def decide(
     cut, expected = min(found[0], rule.most_cut / rule.favored(favor)), found[1]
     cuts = cut if soft is None else np.where(soft, min(SOFT_CUT, cut / 2), cut)
     gain = (size.astype(np.float64) + LEAST_WORDS) * (p.astype(np.float64) - cuts) * 100 / expected
-    many = 1 if types.get("forum", 0) >= MAYBE_FORUM else MANY_PARTS
-    return _Units(tree, gain.tolist(), size.tolist(), rule, whole, many).labels()
+    return _Units(tree, gain.tolist(), rule, whole, is_thread=types.get("forum", 0) >= MAYBE_FORUM).labels()
 
 
 class _Units:
     """The units of a page of n blocks, which are the first n units. Parts come before their wholes."""
 
     def __init__(
-        self,
-        tree: TreeColumns,
-        gain: list[float],
-        size: list[float],
-        rule: DecisionRule,
-        whole: Sequence[int],
-        many: int,
+        self, tree: TreeColumns, gain: list[float], rule: DecisionRule, whole: Sequence[int], *, is_thread: bool
     ) -> None:
-        """``gain`` is minus the energy of each block if it is main, and ``size`` its words. Groups of ``many`` parts
-        are long.
-        """
-        self._rule, self._n, self._many = rule, len(gain), many
-        self._size = list(size)
-        """The words of each unit."""
-        self._kept = [words if one > 0 else 0.0 for words, one in zip(size, gain, strict=True)]
-        """Those that are main with the best labels."""
+        """``gain`` is minus the energy of each block if it is main."""
+        self._rule, self._n, self._is_thread = rule, len(gain), is_thread
         self._total = list(gain)
         """Minus the energy of each unit if all of it is main."""
         self._best = [max(0.0, one) for one in gain]
@@ -233,20 +217,15 @@ class _Units:
 
     def _unit(self, parts: Sequence[int], depth: int | None) -> int:
         """Add a unit, which has a price if its depth matters, and return its number."""
-        total, best, size, kept = self._total, self._best, self._size, self._kept
+        total, best = self._total, self._best
         whole, mixed = sum([total[i] for i in parts]), sum([best[i] for i in parts])
-        words, main = sum([size[i] for i in parts]), sum([kept[i] for i in parts])
         if depth is not None:
-            in_part = sum([self._in_part[i] for i in parts])
-            is_alike = len(parts) >= self._many and in_part >= NEARLY_ALL * len(parts)
-            is_free = is_alike and (whole <= 0 or 2 * main > words)
-            counted = len(parts) - (in_part if is_free else 0)
+            in_part = sum([self._in_part[i] for i in parts]) if self._is_thread else 0
+            counted = len(parts) - (in_part if in_part >= NEARLY_ALL * len(parts) else 0)
             mixed -= self._rule.price * counted**0.5 * self._rule.decay**depth
         pure = max(0.0, whole)
         self._parts.append(parts)
         self._in_part.append(mixed > pure)
-        size.append(words)
-        kept.append(main if mixed > pure else words if whole > 0 else 0.0)
         total.append(whole)
         best.append(max(mixed, pure))
         return len(total) - 1

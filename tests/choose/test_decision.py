@@ -63,35 +63,21 @@ ROWS = f"<article>{run('p', 12)}</article><aside>{run('p', 12)}</aside>"
         ),
         # Titles of panels may be less likely than text.
         (f"<div role=tablist><a role=tab>One</a> <a role=tab>Two</a></div>{run('p', 3)}", [0.3] + [0.9] * 3, "1111"),
-        # Of each post, the button is left out.
-        (f"<div class=post><p>{TEXT}</p><a>Reply to this post</a></div>" * 40, [0.9, 0.05] * 40, "10" * 40),
-        # But of each question, the answer stays with it, however many there are.
-        *(
-            (
-                f"<div class=faq><p>Where does it leave from here?</p><div>{TEXT}</div></div>" * n,
-                [0.9, 0.3] * n,
-                "11" * n,
-            )
-            for n in (11, 12)
-        ),
         ("<p>a</p>", [0.9], "0"),  # too few words can be expected to be main
     ],
-    ids=[
-        "sinking",
-        "one of many",
-        "half and half",
-        "other shapes",
-        "layout",
-        "data",
-        "tabs",
-        "posts",
-        "11 questions",
-        "12 questions",
-        "nothing",
-    ],
+    ids=["sinking", "one of many", "half and half", "other shapes", "layout", "data", "tabs", "nothing"],
 )
 def test_groups_are_whole(body: str, chances: list[float], expected: str) -> None:
     assert labels(page_of(body), chances) == expected
+
+
+@pytest.mark.parametrize("types", [{"forum": 0.2}, {}])
+def test_of_each_post_the_button_is_left_out(types: dict[str, float]) -> None:
+    """The price of a long thread of which each post is in part is that of one."""
+    page = page_of(f"<div class=post><p>{TEXT}</p><a>Reply to this post</a></div>" * 200)
+    chances = np.array([0.9, 0.1] * 200, dtype=np.float32)
+
+    assert first_labels(ScoredPage(page, Labels(chances, page_types=types))).tolist() == [True, not types] * 200
 
 
 SPLIT = {
@@ -155,9 +141,7 @@ def test_each_unit_has_the_least_energy_given_its_parts(body: str, data: st.Data
         mixed = sum(one[0] for one in parts)
         if unit.depth is not None:
             in_part = sum(one[2] for one in parts)
-            kept = size[[block for one in parts for block in one[1]]].sum()
-            is_free = is_thread and in_part >= 0.8 * len(parts) and (whole <= 0 or 2 * kept > size[blocks].sum())
-            counted = len(parts) - in_part if is_free else len(parts)
+            counted = len(parts) - in_part if is_thread and in_part >= 0.8 * len(parts) else len(parts)
             mixed -= rule.price * counted**0.5 * rule.decay**unit.depth
         return (mixed, [block for one in parts for block in one[1]], True) if mixed > best[0] else best
 
