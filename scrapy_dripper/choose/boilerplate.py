@@ -53,7 +53,7 @@ def _controls(scored: ScoredPage, main: Bools) -> Iterator[int]:
     """Yield the short main blocks that only name what a click does, and lines of tags.
 
     A block is a control if it has such a name and is a button or a link, if it names the sharing of a page, or if it is
-    a button that opens and sorts nothing and does what such a word says.
+    a button that begins with such a verb, or is such a command, and opens and sorts nothing.
     """
     blocks, flags = scored.page.blocks, scored.flags
     may_be = main & (scored.chars <= LONGEST_LINE) & (flags & (Flag.CODE | Flag.HEADING) == 0)

@@ -181,7 +181,7 @@ class Declared:
         if "jobposting" in linked.types:
             found += [*linked.names("hiringOrganization"), *linked.places("jobLocation")[0]]
             found += [text.replace("_", " ") for text in linked.texts("employmentType") if text.upper() != "OTHER"]
-        if any(one.endswith("event") for one in linked.types):
+        if "event" in linked.types:
             found += linked.places("location")[0]
         return found
 
