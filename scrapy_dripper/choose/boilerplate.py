@@ -31,8 +31,9 @@ LONGEST_ACTION = 6
 
 _control = re.compile(rf"(?:{either(CONTROLS)})\W*", re.I).fullmatch
 _shares = re.compile(rf"(?:{either(SHARING)})\W*", re.I).fullmatch
-_acts = re.compile(rf"(?:{either(ACTIONS)})(?!\w)|(?:{either(COMMANDS)})[^\w?？]*\Z", re.I).match
-_unfolds = re.compile(r"accord|collaps|faq", re.I).search
+_acts = re.compile(rf"(?:{either(ACTIONS)})(?!\w)", re.I).match
+_commands = re.compile(rf"(?:{either(COMMANDS)})[^\w?？]*", re.I).fullmatch
+_unfolds = re.compile(r"accord|collaps|faq|toggl", re.I).search
 _tags = re.compile(rf"(?:{either(TAG_LABELS)})\s?[:：]\s*", re.I).match
 _signature = re.compile(rf"\s(?:{either(SIGNATURES)})(?=\s|$)")
 _is_signed = tag_mask("div", "p", "aside", "section", "footer", "td", "li")
@@ -64,28 +65,32 @@ def _controls(scored: ScoredPage, main: Bools) -> Iterator[int]:
         if tagged:
             rest = len(text) - tagged.end()
             found = rest > 0 and blocks.link_chars[i] >= NEARLY_ALL * rest
-        elif is_button[i] and _acts(text) and len(text.split()) <= LONGEST_ACTION:
-            found = not _opens(scored.page.tree, int(blocks.context[i]))
+        elif is_button[i] and len(text.split()) <= LONGEST_ACTION and (_acts(text) or _commands(text)):
+            found = not _opens(scored.page.tree, int(blocks.context[i]), is_title=not _acts(text))
         elif not (found := _shares(text) is not None) and _control(text):
             found = is_button[i] or blocks.link_chars[i] >= NEARLY_ALL * len(text)
         if found:
             yield i
 
 
-def _opens(tree: Tree, node: int) -> bool:
-    """Return True if a button, given by a node in it, opens a text or a panel, or is all of the head of a column."""
+def _opens(tree: Tree, node: int, *, is_title: bool) -> bool:
+    """Return True if a button, given by a node in it, opens a text or a panel, or is all of the head of a column. Not
+    all buttons that open something say so: if its text may be a title, its data and classes count as well.
+    """
     for _ in range(NEAR):
         if tree.nodes[node].tag == "button" or tree.nodes[node].get("role") in ("button", "tab"):
             break
         node = max(0, int(tree.parent[node]))
     button, up = tree.nodes[node], max(0, int(tree.parent[node]))
-    return (
-        button.get("role") == "tab"
-        or button.get("aria-expanded") is not None
-        or (button.get("data-toggle") or button.get("data-bs-toggle")) in ("collapse", "tab", "pill")
-        or _unfolds(button.get("class") or "") is not None
-        or (tree.nodes[up].tag == "th" and tree.block_end[up] - tree.block_start[up] == 1)
-    )
+    says_so = button.get("role") == "tab" or button.get("aria-expanded") is not None
+    if says_so or not is_title:
+        return says_so
+    classes = f"{button.get('class')} {tree.nodes[up].get('class')}"
+    while up and tree.nodes[up].tag != "th" and tree.block_end[up] - tree.block_start[up] == 1:
+        up = int(tree.parent[up])
+    heads_column = tree.nodes[up].tag == "th" and tree.block_end[up] - tree.block_start[up] == 1
+    data = map(button.get, ("aria-controls", "data-target", "data-toggle", "data-bs-toggle"))
+    return heads_column or any(data) or _unfolds(classes) is not None
 
 
 def _signatures(scored: ScoredPage) -> Iterator[int]:

@@ -218,6 +218,7 @@ _title_parts = re.compile(r"\s[-–—|·•:]\s|:\s").split
 _amount = re.compile(r"(\d{1,3}(?:\s\d{3}){1,3}|\d[\d.,'’]{0,15}?)(?:[.,](\d{1,2}))?(?![\d.,'’]{0,15}\d)").search
 _researcher = re.compile(r"(?:https?://)?(?:www\.)?orcid\.org/\S{1,40}|\b\d{4}-\d{4}-\d{4}-\d{3}[\dX]\b").sub
 _length = re.compile(r"\s\(?\d{1,3}:\d\d\)?\Z").sub
+_says_price = re.compile(r"(?:price|preis|prix|precio|prezzo|preço|prijs|cena|цена)\W", re.I).match
 _is_price = re.compile(rf"(?:[^\W\d]{{1,12}}:\s)?{_sum}(?:\W{{0,3}}{_sum}){{0,2}}", re.I).fullmatch
 _energy, _label = either(ENERGY_LABELS), either(TIME_LABELS, AMOUNT_LABELS, ENERGY_LABELS)
 _begins_with_label = re.compile(rf"[^\d\n]{{0,30}}\b(?:{_label})\b", re.I).match
@@ -244,7 +245,7 @@ def with_facts(scored: ScoredPage, main: Bools) -> Bools:
     headings = np.flatnonzero((tags == _H1) & (scored.flags & UNSEEN == 0))
     texts, title = scored.page.blocks.text, scored.page.headline
     name = next((i for i in headings.tolist() if texts[i] == title), int([*headings, np.argmax(main)][0]))
-    named = list(_named(scored, name))
+    named = list(_named(scored, main, name))
     labels: Bools = main.copy()
     labels[[*_price(scored, main, name), *named, *_alike(scored, named), *_tracks(scored)]] = True
     labels[[*_of_recipe(scored, main, name)]] = True
@@ -253,7 +254,7 @@ def with_facts(scored: ScoredPage, main: Bools) -> Bools:
 
 def _price(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
     """Yield the first price below the name, or else the nearest one right above it, that the page declares as its own,
-    or that is a part of its title. If a page shows no such price, any price right beside the name is one.
+    or that is a part of its title. If a page of a product shows no such price, any price right beside the name is one.
     """
     page, texts = scored.page, scored.page.blocks.text
     titles = (page.declared.document_title, *page.declared.headlines)
@@ -275,7 +276,7 @@ def _price(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
         # Where no data declare a product, what the model is sure is no content may be the price of another size, unless
         # it says what it is, as "Price: $98" does.
         least = 0 if is_declared else HEADING_PROBABILITY
-        prices = [i for i in beside if scored.probabilities[i] >= least / (1 + (":" in texts[i]))]
+        prices = [i for i in beside if scored.probabilities[i] >= least / (2 if _says_price(texts[i]) else 1)]
         prices = [i for i in prices if _cents(texts[i]).strip("0")]  # that of an empty cart is 0
     below = (i for i in prices if name < i <= name + BLOCKS_BELOW_NAME)
     above = (i for i in reversed(prices) if name - BLOCKS_ABOVE_NAME <= i < name)
@@ -294,7 +295,7 @@ def _cents(text: str) -> str:
     return _digits(found[1]) + (found[2] or "").ljust(2, "0") if found else ""
 
 
-def _named(scored: ScoredPage, name: int) -> Iterator[int]:
+def _named(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
     """Yield the texts beside the name that consist of declared names, each name once."""
     texts, declared = scored.page.blocks.text, scored.page.declared
     # Initials and numbers are parts of names. Authors may be namesakes.
@@ -305,6 +306,7 @@ def _named(scored: ScoredPage, name: int) -> Iterator[int]:
     known = frozenset(chain.from_iterable(map(tokens, declared.beside_name)))
     if not known:
         return
+    body = name + 1 + int(np.argmax([*((scored.size >= BODY_WORDS) & main)[name + 1 :], True]))
     for i in (
         *range(name + 1, min(name + 1 + BLOCKS_BELOW_NAME, len(texts))),
         *range(max(0, name - BLOCKS_ABOVE_NAME), name),
@@ -317,8 +319,9 @@ def _named(scored: ScoredPage, name: int) -> Iterator[int]:
         if not new:
             continue
         near = known.union(*(tokens(one) for one in declared.regions if one in texts[i]))  # "IN", but not "in"
-        # Others are numbers of notes, titles and places.
-        if len(text) <= 2 * sum(word in near for word in text):
+        # Others are titles and places, but not below the text, where links lead to other jobs in town.
+        words = [word for word in text if not word.isdigit()]  # without the numbers of notes
+        if len(words) <= (2 if i < body else 1) * sum(word in near for word in words):
             left.subtract(new)
             yield i
 

@@ -48,7 +48,9 @@ _apart = re.compile(  # but "$5", "10 $k", "9°C", "5%ige" and "example.Org" are
     r"[\w:;,!?)\]·•↑]\n[\w$€£¥·•]|:\n(?:[@.\[“]|-\D)|\d ?%\n(?!ig)[\w$€£¥]"
     r"|\d ?[$€£¥]\n(?![kKmM]\b)[\w$€£¥]|\d°\n[^\W\d_]{2}|\s\S+\.\n[A-ZÀ-ÞА-Я]"
 ).search
-_is_one = re.compile(r"\d(?:,\n\d{3}|:\n[0-5]\d)(?!\d)|\b[A-ZÀ-ÞА-Я]\.\n[A-ZÀ-ÞА-Я]\.").search  # 1,299, 10:30, U.S.
+_is_one = re.compile(  # 1,299, 10:30, U.S.
+    r"(?<!\d)(?:\d{1,3},\n\d{3}|\d\d:\n[0-5]\d)(?!\d)|\b[A-ZÀ-ÞА-Я]\.\n[A-ZÀ-ÞА-Я]\."
+).search
 # The signs with which a heading links to itself, and the link to its editor. A paragraph sign before a text and a hash
 # before a number are part of it, as in "§ 12" and "# 1".
 _zero_width = re.compile("[\u200b\u2060\ufeff\xad]").sub
@@ -135,7 +137,9 @@ def _are_apart(before: str, after: str) -> bool:
     """
     if len(after) < 2 or not (" " in before.strip() or " " in after.strip()):
         return False
-    return are_apart(before, after) and before != ":" and not (before[-1].isalpha() and after[0].islower())
+    is_initial = len(before) == 1 and before not in "AI" and after[:2].isupper()
+    is_word = is_initial or (before[-1].isalpha() and after[0].islower())
+    return are_apart(before, after) and before != ":" and not is_word
 
 
 def _is_link_to_heading(node: HtmlElement) -> bool:

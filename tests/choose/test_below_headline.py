@@ -125,6 +125,7 @@ def test_the_price_of_a_product(body: str, declared: str, expected: list[str]) -
         ("$98.00", "product", 0.1, False),  # it may be that of another size
         ("Price: $98.00", "product", 0.1, True),
         ("Price: $98.00", "product", 0.05, False),
+        ("Shipping: $5", "product", 0.1, False),
         ("GBP 0.00", "product", 0.3, False),  # that of an empty cart
         ("$98.00", "article", 0.3, False),
     ],
@@ -260,10 +261,19 @@ def test_words_that_are_names_by_chance_add_nothing() -> None:
     ],
 )
 def test_a_place_may_be_written_with_its_region(address: object, text: str) -> None:
-    job: dict[str, object] = {"@type": "JobPosting", "jobLocation": {"@type": "Place", "address": address}}
-
+    job: dict[str, object] = {"@type": "JobPosting", "jobLocation": [{"@type": "Place", "address": address}]}
     assert len(said(job, f"<h1>Baker</h1><p>{text}<p>- You bake.")) == 1
-    assert not said(job, "<h1>Baker</h1><p>01 75 22 33 44<p>Jobs in all towns of TX<p>- You bake.")
+
+    paris: dict[str, object] = {"@type": "JobPosting", "jobLocation": {"address": {"addressLocality": "75"}}}
+    assert not said(paris, "<h1>Baker</h1><p>01 75 22 33 44<p>75 jobs<p>- You bake.")
+
+
+def test_names_below_the_text_lead_to_other_pages() -> None:
+    job: dict[str, object] = {"@type": "JobPosting", "jobLocation": {"address": {"addressLocality": "London"}}}
+    text = "<p>- You bake bread and rolls for all people of the town from midnight on."
+
+    assert said(job, f"<h1>Baker</h1>{text}<p><a href=/l>Jobs London</a></p>") == []
+    assert said(job, f"<h1>Baker</h1><p>Central London</p>{text}") == ["Central London"]
 
 
 def test_what_is_in_a_row_with_a_fact_comes_with_it() -> None:

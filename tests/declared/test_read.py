@@ -263,6 +263,7 @@ def test_a_title_has_no_signs_of_links_to_it(heading: str) -> None:
         ("<span>The CO</span><span>2</span> of ships", "The CO2 of ships"),
         ("<span>Galaxy S24</span><span>128GB black</span>", "Galaxy S24 128GB black"),
         ("<span>A</span><span>Midsummer Night's Dream</span>", "A Midsummer Night's Dream"),
+        ("<span>T</span><span>HE TIDES of Sand</span>", "THE TIDES of Sand"),
         ('<span class="product-descriptor">Tides:</span> a year', "Tides: a year"),
         ('<span class="descriptor">A year of</span> tides', "A year of tides"),
     ],
