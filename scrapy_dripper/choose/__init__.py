@@ -8,6 +8,7 @@ sure of (:func:`takes_too_much`), unless the user has asked for that.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,6 +28,7 @@ from scrapy_dripper.choose.short_pages import LONGEST_ERROR, with_short_page
 from scrapy_dripper.choose.user_rules import with_rules, with_rules_again
 from scrapy_dripper.page.page import Bools, Flag, Mask, Tree
 from scrapy_dripper.page.tags import TAGS, tag_mask
+from scrapy_dripper.page.vocabulary import HEROES, either
 from scrapy_dripper.structures.asides import without_dialogs
 from scrapy_dripper.structures.callouts import callout_names
 from scrapy_dripper.structures.code import CODE_BOXES, code_box
@@ -43,6 +45,8 @@ __all__ = ["Choice", "Labels", "ScoredPage", "choose", "mask_of"]
 
 MOST_TAKEN = 0.2
 """Maximum share of a page's expected main text that a step may take away."""
+MOST_HERO_BLOCKS = 12
+"""Maximum number of blocks of a hero. A larger element is the page."""
 ASKED = math.inf
 """The value of :attr:`Step.free` for what the user has asked for."""
 MODEL = ""
@@ -76,6 +80,7 @@ class Step:
 
 
 _PROSE = Flag.HEADING | Flag.PARAGRAPH | Flag.LIST | Flag.QUOTE
+_hero = re.compile(either(HEROES))
 _LINK, _TABLE = TAGS["a"], TAGS["table"]
 _heads_table = tag_mask("caption", "th")
 STEPS = (
@@ -233,8 +238,10 @@ def first_labels(scored: ScoredPage) -> Bools:
     # A box of code has no paragraphs, lists or headings, whatever its class says.
     free_of_prose = prose[tree.block_start] == prose[tree.block_end]
     boxes = [node for node in names.matching(code_box, *CODE_BOXES) if free_of_prose[node]]
+    heroes = names.matching(_hero, *HEROES)
+    heroes = [node for node in heroes if tree.block_end[node] - tree.block_start[node] <= MOST_HERO_BLOCKS]
     titles = [node for node in tree.tabs if tree.nodes[node].get("role") != "tabpanel"]  # of panels
-    written = [*whole, *boxes, *titles, *_footnotes(tree), *np.flatnonzero(IS_WHOLE[tree.tag]).tolist()]
+    written = [*whole, *heroes, *boxes, *titles, *_footnotes(tree), *np.flatnonzero(IS_WHOLE[tree.tag]).tolist()]
     soft = (scored.flags & Flag.CODE != 0) | scored.page.within(written)
     return decide(
         tree,

@@ -215,6 +215,9 @@ STANDFIRSTS: Group = (
 )
 """Whole names of the sentence below a headline that says what the text is about."""
 
+HEROES: Group = ("hero", "jumbotron")
+"""Parts of names of the element at the top of a site, with its name, a sentence and links."""
+
 TIME_LABELS: Group = (
     *("total", "prep(?:aration)?", "cook(?:ing)?", "bak(?:e|ing)", "active", "ready in", "time", "rest(?:ing)?"),
     *(r"\w{0,20}zeit", r"\w{0,20}dauer", "temps", "durée", "préparation", "cuisson", "repos", "tiempo", "duración"),
