@@ -297,15 +297,16 @@ def _cents(text: str) -> str:
 
 def _named(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
     """Yield the texts beside the name that consist of declared names, each name once."""
-    texts, declared = scored.page.blocks.text, scored.page.declared
+    texts, declared = scored.page.blocks.text, scored.page.declared.beside_name
     # Initials and numbers are parts of names. Authors may be namesakes.
     left = Counter(
         frozenset(word for word in tokens(text) if not (word.isdigit() or (len(word) == 1 and word.isascii())))
-        for text in declared.beside_name
+        for text in declared
     )
-    known = frozenset(chain.from_iterable(map(tokens, declared.beside_name)))
+    known = frozenset(chain.from_iterable(map(tokens, declared)))
     if not known:
         return
+    regions = scored.page.declared.regions
     body = name + 1 + int(np.argmax([*((scored.size >= BODY_WORDS) & main)[name + 1 :], True]))
     for i in (
         *range(name + 1, min(name + 1 + BLOCKS_BELOW_NAME, len(texts))),
@@ -318,7 +319,7 @@ def _named(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
         new = [one for one in left if one and one <= found and left[one]]
         if not new:
             continue
-        near = known.union(*(tokens(one) for one in declared.regions if one in texts[i]))  # "IN", but not "in"
+        near = known.union(*(tokens(one) for one in regions if one in texts[i]))  # "IN", but not "in"
         # Others are titles and places, but not below the text, where links lead to other jobs in town.
         words = [word for word in text if not word.isdigit()]  # without the numbers of notes
         if len(words) <= (2 if i < body else 1) * sum(word in near for word in words):
