@@ -135,7 +135,7 @@ def _are_apart(before: str, after: str) -> bool:
     """Return True for two texts that need a space, of which one has several words: others may be parts of a word, of a
     number or of ``Category:Name`` in wikis.
     """
-    if len(after) < 2 or not (" " in before.strip() or " " in after.strip()):
+    if not before or len(after) < 2 or not (" " in before.strip() or " " in after.strip()):
         return False
     is_initial = len(before) == 1 and before not in "AI" and after[:2].isupper()
     is_word = is_initial or (before[-1].isalpha() and after[0].islower())

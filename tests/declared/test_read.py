@@ -253,6 +253,7 @@ def test_a_title_has_no_signs_of_links_to_it(heading: str) -> None:
         ("<span>Flat in Mill Lane</span><span>Sand, Tides</span>", "Flat in Mill Lane Sand, Tides"),
         ("<span><span>The sea.</span></span><b><span>A year</span></b>", "The sea. A year"),
         ("<span>T</span><span>ides</span>", "Tides"),
+        ("<a id=sand></a><a href=#sand><span>Tides of Sand</span></a>", "Tides of Sand"),
         ("<b>Ti</b>De<span>s</span><sup>2</sup>", "TiDes2"),
         ("<span>春</span><span>潮</span>", "春潮"),
         ("<span>Category</span><span>:</span><span>Tides</span>", "Category:Tides"),
@@ -513,6 +514,12 @@ def test_headings_in_a_heading_are_part_of_it() -> None:
     """Their text would otherwise be read once for each heading around it."""
     found = read_declared(parse(f"<title>Tides</title>{'<h1><span>' * 40}Tides rise<h2>Twice</h2>"))
     assert [heading_text(one) for one in (*found.headings, *found.subheadings)] == ["Tides rise Twice", "Twice"]
+
+
+@given(st.lists(st.sampled_from(["<a></a>", "<span>", "</span>", "A tide", "1,"]), min_size=3))
+def test_a_heading_of_any_markup_has_all_its_letters(parts: list[str]) -> None:
+    (heading,) = read_declared(parse(f"<h1>{''.join(parts)}</h1><p>Sand.")).headings
+    assert heading_text(heading).replace(" ", "") == "".join(heading.text_content().split())
 
 
 # ---------------------------------------------------------------------- how much is read
