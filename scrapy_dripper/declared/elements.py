@@ -38,8 +38,10 @@ START = 60
 """Maximum number of descendants whose text is read."""
 
 UNSEEN = ("script", "style", "template", "noscript", "svg")
+_UNSAID = frozenset({*UNSEEN, "rp", "rt"})  # a reading is beside a character
 _INLINE = frozenset(
-    "a abbr b bdi bdo cite code data del dfn em font i ins kbd mark q s samp small span strong sub sup u wbr".split()
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr output q rp rt ruby s samp"
+    " script small span strike strong style sub sup template time tt u wbr".split()
 )
 LOOSE = frozenset({"a", "span", "label", "time", "button"})
 """Inline tags that are often spaced by style sheets only. The texts on both sides need a space between them."""
@@ -107,7 +109,7 @@ def _text(element: HtmlElement, most: int, *, apart: bool, signs: bool = True) -
     for event, node in islice(walk, 2 * START):
         if event == "end":
             text = "" if node is element else node.tail or ""
-        elif node is not element and (node.tag in UNSEEN or (not signs and _is_link_to_heading(node))):
+        elif node is not element and (node.tag in _UNSAID or (not signs and _is_link_to_heading(node))):
             walk.skip_subtree()
             text = ""
         else:

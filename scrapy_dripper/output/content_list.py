@@ -381,14 +381,16 @@ def image_tag(reader: Reader, element: etree._Element) -> Leave:
     """Add an element as an image."""
     if element.tag == "picture" and any(child.tag not in ("img", "source") for child in element):
         return None
-    if add_formula(reader, element):
+    inner = element.find("img") if element.tag == "picture" else element
+    inner = element if inner is None else inner
+    if add_formula(reader, inner):
         return skip
-    character = emoji(element)
+    character = emoji(inner)
     if _word(character):  # the name of an emoji
         character = ""
     picture = None if character else image(element, reader.resolve)
     if picture is None and reader.frame.table_depth and not reader.line.begun and not is_button(element):
-        character = character or " ".join((element.get("alt") or "").split())  # a check mark or a cross
+        character = character or " ".join((inner.get("alt") or "").split())  # a check mark or a cross
     if character:
         reader.line.text(character)
     elif picture is not None and not _is_repeated(reader, element, picture):

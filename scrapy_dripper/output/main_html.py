@@ -153,7 +153,8 @@ def main_tree(page: Page, mask: Mask, made: dict[int, etree._Element] | None = N
             pieces[i] = [inner] if inner and (text_kept or inner.isspace() or tag == "script") else []
         elif after and tail_kept:
             if up in last or any(not piece.isspace() for piece in pieces[up]):
-                in_lines, held_blocks = bool(kept) and kept[up], bool(tree.block_end[i] > tree.block_start[i])
+                in_lines, start, end = bool(kept) and kept[up], tree.block_start[i], tree.block_end[i]
+                held_blocks = bool(start < end) and not start <= tree.tail_owner[i] < end  # but it may be in one
                 _keep_apart(source, made[up], up, last, pieces, in_lines, held_blocks)
             pieces[up].append(after)
         elif after and after.isspace() and not (pieces[up] and pieces[up][-1][-1].isspace()):

@@ -39,6 +39,7 @@ _one_class = etree.ElementDefaultClassLookup(html.HtmlElement, html.HtmlComment,
 """Makes all elements of one class. The lookup of lxml.html runs Python code for each element, and takes as long as the
 rest of a walk over a tree. Only forms and their fields would have other classes."""
 
+_wbr = re.compile(rb"<wbr\b[^<>]{0,99}>(?!</wbr)")
 _content = re.compile(r"[^\s\0\ufeff]").search
 
 
@@ -61,6 +62,8 @@ def parse(
         data = in_utf8(text)
     if b"\0" in data:
         data = data.replace(b"\0", b"")  # as browsers do in text
+    if b"<wbr" in data:
+        data = _wbr.sub(rb"\g<0></wbr>", data)  # or it would hold the next cells of a table
     streamed = streamed and b"<template" in data  # of shadow trees, and in the places of parts
     if streamed:
         data = with_shadow_trees(data)
@@ -165,7 +168,7 @@ def _add(body: HtmlElement, texts: list[str | None]) -> None:
 
 # ---------------------------------------------------------------------- differences from browsers
 _EMPTIED = "dripper-emptied"
-_ENDING, _BREAKING = frozenset(ENDS_PARAGRAPH), SVG_BREAKOUT | {"font"}
+_ENDING, _BREAKING = frozenset({"dt", *ENDS_PARAGRAPH}), SVG_BREAKOUT | {"font"}
 _literal = rb"(?P<literal>script|style|title|textarea|xmp|iframe|noembed|noframes|plaintext)\b"
 # A template must not hold literal text or comments, because its apparent start tag may be inside a script. An empty one
 # does no harm, and may mark the place of a streamed part.
@@ -225,7 +228,7 @@ def with_shadow_trees(data: bytes) -> bytes:
 
 def repair(root: HtmlElement) -> None:
     """Change a parsed tree to match that of a browser, in linear time."""
-    special = list(root.iter("svg", *VOID, *ENDS_PARAGRAPH))  # one walk: each takes a tenth of the time of the parser
+    special = list(root.iter("svg", *VOID, *_ENDING))  # one walk: each takes a tenth of the time of the parser
     special += _empty([element for element in special if element.tag in VOID and (len(element) or element.text)], root)
     _leave_pictures([element for element in special if element.tag == "svg"], root)
     for element in special:
@@ -236,7 +239,8 @@ def repair(root: HtmlElement) -> None:
 
 
 def _end_paragraphs(elements: list[HtmlElement], root: HtmlElement) -> None:
-    """End paragraphs before HTML5 elements that end them in a browser (HTML standard, 13.2.6.4.7).
+    """End paragraphs before HTML5 elements that end them in a browser (HTML standard, 13.2.6.4.7), and terms before the
+    next term.
 
     Some sites omit ``</p>`` to save bytes. Without this, a whole article could end up in the paragraph before it, and
     be hidden with it.
@@ -244,12 +248,12 @@ def _end_paragraphs(elements: list[HtmlElement], root: HtmlElement) -> None:
     ended: dict[HtmlElement, HtmlElement] = {}  # paragraph to the first element that ends it
     for element in elements:
         paragraph = element.getparent()
-        if paragraph is not None and paragraph.tag == "p":
+        if paragraph is not None and paragraph.tag == ("dt" if element.tag == "dt" else "p"):
             ended.setdefault(paragraph, element)
     for paragraph, first in ended.items():
         # A copy before the paragraph gets the content that it keeps; then its own tags are stripped. The rest of its
         # content, which can be most of the page, is not moved.
-        twin = paragraph.makeelement("p")
+        twin = paragraph.makeelement(paragraph.tag)
         set_attributes(twin, paragraph.attrib)
         twin.text = xml_text(paragraph.text or "")
         paragraph.text = None

@@ -392,7 +392,7 @@ def _turns_pages(page: Page, node: int, a: int, b: int) -> bool:
     if any(name.count(" ") >= SENTENCE for name in called):
         return False
     if turning == 1:
-        return not others and not tree.flags[page.blocks.context[a]] & Flag.LIST
+        return bool(links) and not others and not tree.flags[page.blocks.context[a]] & Flag.LIST
     return turning > 1 and others <= turning
 
 
@@ -400,6 +400,6 @@ def _link_around(tree: Tree, node: int) -> int | None:
     """Return the link around the text of a node, or None if there is none near."""
     for _ in range(TURN_LEVELS):
         if tree.tag[node] == _LINK:
-            return node
+            return node if tree.nodes[node].get("href") else None
         node = max(0, int(tree.parent[node]))
     return None

@@ -128,7 +128,7 @@ def _targets(tree: Tree) -> set[str]:
     for i in tree.refers:
         for value in filter(None, map(tree.nodes[i].get, _references)):
             found.update(part.lstrip("#") for part in value[:LONGEST_CLASS].split())
-    return found
+    return found - {""}  # "#" leads to no element
 
 
 def _answers(hiding: list[etree._Element]) -> set[etree._Element]:
@@ -147,15 +147,30 @@ def _is_question(element: etree._Element) -> bool:
 
 
 def _is_disclosed(node: etree._Element) -> bool:
-    """Return True if a small element with a disclosure button (``aria-expanded`` of ARIA) comes just before."""
+    """Return True if a button, or a link without a target, comes just before, alone or as all of an element; or a small
+    element with a disclosure button (``aria-expanded`` of ARIA).
+    """
     before = node.getprevious()
-    return before is not None and next(islice(before.iter(), NEAR, None), None) is None and bool(_expanded(before))
+    if before is None:
+        return False
+    acts = before[0] if len(before) == 1 and not (before.text or "").strip() else before
+    if acts.tag == "button" or (acts.tag == "a" and acts.get("href", "#") == "#"):
+        return len(acts) > 0 or bool((acts.text or "").strip())
+    return next(islice(before.iter(), NEAR, None), None) is None and bool(_expanded(before))
+
+
+def _is_further_row(node: etree._Element) -> bool:
+    """Return True for a row of a table whose first row is shown: long tables show some of their rows."""
+    table = node.getparent()
+    return node.tag == "tr" and table is not None and not _hides(table[0].get("style"), table[0].get("hidden"))
 
 
 def _can_unfold(tree: Tree, i: int, targets: set[str]) -> bool:
     """Return True for content that unfolds on a click, and for code or a formula that is displayed elsewhere."""
     node = tree.nodes[i]
-    if (node.get("id") or "") in targets or node.get("role") == "tabpanel" or _is_disclosed(node):
+    if (node.get("id") or "") in targets or node.get("role") == "tabpanel":
+        return True
+    if _is_disclosed(node) or _is_further_row(node):
         return True
     names = tree.names[i][:LONGEST_CLASS]
     if names and (has_math_class(names) or has_code_class(names)):

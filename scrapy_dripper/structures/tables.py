@@ -68,6 +68,7 @@ _CELLS = frozenset({"td", "th"})
 _SECTIONS = frozenset({"thead", "tbody", "tfoot"})
 _NEITHER = frozenset({"colgroup", "col", "script", "style", "template"})
 _HEADER_ROLES = frozenset({"columnheader", "rowheader"})
+_SCOPES = ("row", "col", "rowgroup", "colgroup")
 _whole_number = re.compile(r"\s*\+?(\d{1,9})").match
 
 
@@ -165,7 +166,9 @@ def _place(rows: Sequence[_Row], read: Read) -> list[Placed]:
             free_from += [0] * (column + colspan - len(free_from))
             for c in range(column, column + colspan):
                 free_from[c] = max(free_from[c], r + rowspan)
-            header = cell.tag == "th" or cell.get("role") in _HEADER_ROLES or cell.get("scope") is not None
+            header = (
+                cell.tag == "th" or cell.get("role") in _HEADER_ROLES or (cell.get("scope") or "").lower() in _SCOPES
+            )
             placed.append(Placed(read(cell), header, r, column, rowspan, colspan))
             column += colspan
     return placed

@@ -265,6 +265,8 @@ def test_a_title_has_no_signs_of_links_to_it(heading: str) -> None:
         ("<span>Galaxy S24</span><span>128GB black</span>", "Galaxy S24 128GB black"),
         ("<span>A</span><span>Midsummer Night's Dream</span>", "A Midsummer Night's Dream"),
         ("<span>T</span><span>HE TIDES of Sand</span>", "THE TIDES of Sand"),
+        ("Ti<script>1</script>des in <time>2020</time>, and <big>m</big>oons", "Tides in 2020, and moons"),
+        ("<ruby>潮<rt>shio</rt></ruby>の<ruby>音<rp>(</rp><rt>oto</rt></ruby>", "潮の音"),
         ('<span class="product-descriptor">Tides:</span> a year', "Tides: a year"),
         ('<span class="descriptor">A year of</span> tides', "A year of tides"),
     ],

@@ -19,6 +19,7 @@ from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.testing import page
 from tests.html_strategies import documents
+from tests.output.forms import forms_of
 
 
 def kept(body: str, *numbers: int) -> str:
@@ -40,6 +41,31 @@ def cases(name: str) -> Any:
 def test_subtree(case: dict[str, Any]) -> None:
     """Main blocks stay with their ancestors, other blocks are removed, and tails stay in place."""
     assert kept(case["body"], *case["main"]) == case["main_html"]
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<ul><li>Warp<a id=w></a>, weft<li>hem</ul>", "- Warp, weft\n- hem"),
+        ("<ul><li>Warp<span hidden><p>no</p></span>weft<li>hem</ul>", "- Warp weft\n- hem"),
+        (
+            "<table><tr><th>Name<th>Type<tr><td><code>get<wbr>Item</code><td>(<a id=t></a>text<i></i>)</table>",
+            "| Name | Type |\n| --- | --- |\n| `getItem` | (text) |",
+        ),
+        (
+            "<dl><dt>Satur<wbr>day<dd>The loom rests<dt>Warp<dt>Weft<dd>Yarn</dl>",
+            "Saturday\n: The loom rests\n\nWarp\nWeft\n: Yarn",
+        ),
+        (
+            r"<p>It is <picture><source srcset=a.webp><img class=latex alt='\pi r^2' src=/latex.png></picture> now",
+            r"It is $\pi r^2$ now",
+        ),
+        ("<table><tr><th>A<th>B<tr><td scope=''>c<td>d</table>", "| A | B |\n| --- | --- |\n| c | d |"),
+    ],
+)
+def test_what_shows_nothing_changes_no_text(html: str, expected: str) -> None:
+    """Anchors, ``<wbr>``, ``<picture>``, omitted end tags and empty attributes."""
+    assert forms_of(html).markdown == expected
 
 
 def test_the_text_between_dropped_elements_is_joined_once() -> None:

@@ -156,6 +156,8 @@ def test_lines_at_head_and_foot_are_left_out(line: str) -> None:
         "<p><a href=p>Consumer price index</a></p>",
         # Words without a link, and a line within the text.
         "<p>Next | Previous | Up</p>",
+        "<dl><dt><a name=home></a>Home</dt><dd>The first page.</dd></dl>",
+        "<p>Start<a name=start></a></p>",
         f"<p><a href=n>Next</a></p>{''.join(f'<p>Row {i} is red.</p>' for i in range(6))}",
         # More than a line.
         f"<p><a href=p>Previous</a> | <a href=n>Next</a> {LOOM} {SHED} {LOOM} {SHED}</p>",

@@ -46,6 +46,14 @@ ASKED = f"<div hidden>{SECRET}</div>"
         (f"<header>{MENUS}</header>{ASKED}", SECRET, False),
         (f"<div>{'It is so. ' * 20}Is it?</div>{ASKED}" * 3, SECRET, False),
         (f"<div>{'<i></i>' * 200}Is it?</div>{ASKED}" * 3, SECRET, False),
+        # A link to nowhere refers to no element, but may open what comes right behind it.
+        (f"<p>A <a href=#>word</a> is.</p>{ASKED}<div hidden id=m>x</div>", SECRET, False),
+        (f"<a name=x></a>{ASKED}", SECRET, False),
+        ("<p><a href=#>More</a></p><div hidden>The shuttle flies.</div>", "The shuttle flies.", True),
+        ("<button>More</button><div hidden>The shuttle flies.</div>", "The shuttle flies.", True),
+        # Long tables hide some of their rows until a click.
+        ("<table><tr><td>a<td>b<tr style='display: none'><td>The shuttle<td>flies</table>", "The shuttle", True),
+        (f"<table><tr hidden><td>{SECRET}<tr><td>a<td>b</table>", SECRET, False),
         (f"<div>What is it?</div><!-- c -->{ASKED}" * 3, SECRET, True),  # comments are not part of a page's tree
     ],
 )
