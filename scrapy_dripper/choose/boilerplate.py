@@ -12,10 +12,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from scrapy_dripper.choose.comments import FORUM
+from scrapy_dripper.choose.headings import may_be_price
 from scrapy_dripper.choose.scored import LONGEST_LINE, ScoredPage
 from scrapy_dripper.page.page import Bools, Flag, Tree
-from scrapy_dripper.page.tags import tag_mask
-from scrapy_dripper.page.vocabulary import ACTIONS, COMMANDS, CONTROLS, SHARING, SIGNATURES, TAG_LABELS, either
+from scrapy_dripper.page.tags import TAGS, tag_mask
+from scrapy_dripper.page.vocabulary import CONTROLS, SHARING, SIGNATURES, TAG_LABELS, either
 from scrapy_dripper.structures import NEAR, NEARLY_ALL
 from scrapy_dripper.structures.asides import without_asides
 
@@ -26,14 +27,14 @@ LONGEST_SIGNATURE = 60
 LEAST_SIGNATURES = 2
 """Minimum number of signatures on a page, if it is not known to be a forum. A single one ends a letter."""
 
-LONGEST_ACTION = 6
-"""Maximum number of words of what a button does."""
+BUTTON_PROBABILITY = 0.35
+"""Minimum probability of a button. What is main as a whole, such as a card, has others that are no content."""
 
 _control = re.compile(rf"(?:{either(CONTROLS)})\W*", re.I).fullmatch
 _shares = re.compile(rf"(?:{either(SHARING)})\W*", re.I).fullmatch
-_acts = re.compile(rf"(?:{either(ACTIONS)})(?!\w)", re.I).match
-_commands = re.compile(rf"(?:{either(COMMANDS)})[^\w?？]*", re.I).fullmatch
-_unfolds = re.compile(r"accord|collaps|faq|toggl", re.I).search
+_TH = TAGS["th"]
+_OPENS = ("aria-expanded", "aria-controls", "data-target", "data-toggle", "data-bs-toggle")
+_unfolds = re.compile(r"^#|accord|collaps|faq|toggl", re.I).search
 _tags = re.compile(rf"(?:{either(TAG_LABELS)})\s?[:：]\s*", re.I).match
 _signature = re.compile(rf"\s(?:{either(SIGNATURES)})(?=\s|$)")
 _is_signed = tag_mask("div", "p", "aside", "section", "footer", "td", "li")
@@ -53,44 +54,39 @@ def without_boilerplate(scored: ScoredPage, main: Bools) -> Bools:
 def _controls(scored: ScoredPage, main: Bools) -> Iterator[int]:
     """Yield the short main blocks that only name what a click does, and lines of tags.
 
-    A block is a control if it has such a name and is a button or a link, if it names the sharing of a page, or if it is
-    a button that begins with such a verb, or is such a command, and opens and sorts nothing.
+    A block is a control if it is a button that the model takes for no content, and neither opens something nor heads a
+    column nor names a price; if it is a button or a link with such a name; or if it names the sharing of a page.
     """
     blocks, flags = scored.page.blocks, scored.flags
     may_be = main & (scored.chars <= LONGEST_LINE) & (flags & (Flag.CODE | Flag.HEADING) == 0)
     is_button = flags & Flag.BUTTON != 0
+    unlikely = is_button & (scored.probabilities < BUTTON_PROBABILITY)
+    if unlikely.any():
+        unlikely &= ~scored.page.within(np.flatnonzero(scored.page.tree.tag == _TH).tolist())
     for i in np.flatnonzero(may_be).tolist():
         text = blocks.text[i]
         tagged = _tags(text)
-        if tagged:
-            rest = len(text) - tagged.end()
-            found = rest > 0 and blocks.link_chars[i] >= NEARLY_ALL * rest
-        elif is_button[i] and len(text.split()) <= LONGEST_ACTION and (_acts(text) or _commands(text)):
-            found = not _opens(scored.page.tree, int(blocks.context[i]), is_title=not _acts(text))
-        elif not (found := _shares(text) is not None) and _control(text):
-            found = is_button[i] or blocks.link_chars[i] >= NEARLY_ALL * len(text)
-        if found:
+        rest = len(text) - tagged.end() if tagged else len(text)
+        is_link = rest > 0 and blocks.link_chars[i] >= NEARLY_ALL * rest
+        if (
+            (is_link if tagged else _shares(text))
+            or (unlikely[i] and not may_be_price(text) and _acts(scored.page.tree, int(blocks.leaf[i])))
+            or ((is_button[i] or is_link) and _control(text))
+        ):
             yield i
 
 
-def _opens(tree: Tree, node: int, *, is_title: bool) -> bool:
-    """Return True if a button, given by a node in it, opens a text or a panel, or is all of the head of a column. Not
-    all buttons that open something say so: if its text may be a title, its data and classes count as well.
-    """
+def _acts(tree: Tree, node: int) -> bool:
+    """Return True for a node in a button that holds no other block, and opens no text or panel."""
     for _ in range(NEAR):
-        if tree.nodes[node].tag == "button" or tree.nodes[node].get("role") in ("button", "tab"):
+        if not tree.flags[tree.parent[node]] & Flag.BUTTON:
             break
-        node = max(0, int(tree.parent[node]))
-    button, up = tree.nodes[node], max(0, int(tree.parent[node]))
-    says_so = button.get("role") == "tab" or button.get("aria-expanded") is not None
-    if says_so or not is_title:
-        return says_so
-    classes = f"{button.get('class')} {tree.nodes[up].get('class')}"
-    while up and tree.nodes[up].tag != "th" and tree.block_end[up] - tree.block_start[up] == 1:
-        up = int(tree.parent[up])
-    heads_column = tree.nodes[up].tag == "th" and tree.block_end[up] - tree.block_start[up] == 1
-    data = map(button.get, ("aria-controls", "data-target", "data-toggle", "data-bs-toggle"))
-    return heads_column or any(data) or _unfolds(classes) is not None
+        node = int(tree.parent[node])
+    opens = any(
+        one.get("role") == "tab" or any(map(one.get, _OPENS)) or _unfolds(f"{one.get('href')} {one.get('class')}")
+        for one in (tree.nodes[node], tree.nodes[tree.parent[node]])
+    )
+    return not opens and tree.block_end[node] - tree.block_start[node] <= 1
 
 
 def _signatures(scored: ScoredPage) -> Iterator[int]:

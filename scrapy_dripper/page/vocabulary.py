@@ -163,33 +163,6 @@ REPLIES: Group = (
 )
 """Headings of the form for a comment, complete."""
 
-ACTIONS: Group = (
-    *("add", "save", "print", "share", "copy", "jump to", "skip to", "rate", "reply", "report", "follow", "pin it"),
-    *("hinzufügen", "speichern", "drucken", "teilen", "kopieren", "antworten", "ajouter", "enregistrer", "imprimer"),
-    *("partager", "copier", "répondre", "añadir", "agregar", "guardar", "imprimir", "compartir", "responder"),
-    *("adicionar", "salvar", "compartilhar", "aggiungi", "salva", "stampa", "condividi", "rispondi", "voeg toe"),
-    *("opslaan", "delen", "dodaj", "zapisz", "drukuj", "udostępnij", "добавить", "сохранить", "поделиться", "ответить"),
-)
-"""Beginnings of what a button does, if it does not unfold a text."""
-
-COMMANDS: Group = (
-    "(?:apply|book|buy|donate|order|register|reserve|shop|subscribe)(?: (?:here|it|now|online|tickets|today))?",
-    *("book (?:a|your) .{1,20}", "request (?:a|an|more) .{1,20}", "contact (?:us|(?:the )?(?:seller|agent))"),
-    *("check availability", "choose files?", "cite(?: this(?: [a-z]{1,10})?)?", "get (?:a quote|in touch|tickets)"),
-    *("get started(?: for free|. it's free)?", "learn more", "try (?:it )?(?:for )?free", "zur kasse"),
-    *("(?:log ?in|sign (?:in|up))(?: (?:for free|here|now|to continue))?", "view all(?: [a-z]{1,20}){0,2}"),
-    *("(?:subscribe to|sign up for) (?:our|the) newsletter", "apply for this (?:job|position|role)"),
-    "read (?:more|less|(?:the )?full (?:article|description|review|story|text))",
-    "(?:show|view) (?:the )?(?:answer|gallery|map|phone|photos?)",
-    "(?:voir|afficher) (?:les photos|la carte|le (?:plan|numéro))",
-    *("(?:réserver|acheter|postuler)(?: (?:en ligne|maintenant))?", "(?:reservar|comprar|contactar)(?: ahora)?"),
-    *("ver (?:mapa|fotos|teléfono|tod[oa]s?)", "(?:prenota|acquista|contatta)(?: (?:ora|subito))?", "(?:kup|zamów)"),
-    *("(?:купить|заказать)(?: (?:онлайн|сейчас))?", "(?:今すぐ)?(?:予約|購入)(?:する)?", "カートに(?:入れる|追加)"),
-    r"[^\W\d_].{0,30} (?-i:speichern|drucken|teilen|kaufen|buchen|bestellen|bewerben|vereinbaren|anzeigen|ansehen)",
-    r"[^\W\d_].{0,30} (?-i:opslaan|delen|kopen|boeken|bestellen|bekijken|tonen)",
-)
-"""What else a button does, complete. Such words also begin the titles of tabs, of what unfolds, and of columns."""
-
 TAG_LABELS: Group = (
     *("tags?", "tagged(?: (?:as|with|in))?", "keywords?", "topics?", "labels?", "filed under", "posted in"),
     *("categor(?:y|ies)", "schlagw[oö]rter?", "schlagworte", "stichw[oö]rter?", "kategorien?", "themen"),
