@@ -23,7 +23,7 @@ from scrapy_dripper.choose.decision import IS_WHOLE, decide
 from scrapy_dripper.choose.duplicates import without_duplicates
 from scrapy_dripper.choose.headings import LONGEST_HEADING, MOST_EMPTY, with_facts, with_headings, with_headline
 from scrapy_dripper.choose.mask import mask_of
-from scrapy_dripper.choose.scored import SURE, Labels, ScoredPage
+from scrapy_dripper.choose.scored import SURE, UNLIKELY, Labels, ScoredPage
 from scrapy_dripper.choose.short_pages import LONGEST_ERROR, with_short_page
 from scrapy_dripper.choose.user_rules import with_rules, with_rules_again
 from scrapy_dripper.page.page import Bools, Flag, Mask, Tree
@@ -243,16 +243,12 @@ def first_labels(scored: ScoredPage) -> Bools:
     titles = [node for node in tree.tabs if tree.nodes[node].get("role") != "tabpanel"]  # of panels
     written = [*whole, *heroes, *boxes, *titles, *_footnotes(tree), *np.flatnonzero(IS_WHOLE[tree.tag]).tolist()]
     soft = (scored.flags & Flag.CODE != 0) | scored.page.within(written)
-    return decide(
-        tree,
-        labels.probabilities,
-        scored.size,
-        labels.decision,
-        labels.page_types,
-        scored.page.config.favor,
-        soft=soft,
-        whole=[*whole, *boxes, *_data_tables(tree)],
-    )
+    tables, favor = _data_tables(tree), scored.page.config.favor
+    types, rule, p = labels.page_types, labels.decision, labels.probabilities
+    whole = [*whole, *boxes, *tables]
+    main = decide(tree, p, scored.size, rule, types, favor, soft=soft, whole=whole)
+    main &= (p >= UNLIKELY / rule.favored(favor)) | soft | scored.page.within(tables)
+    return main
 
 
 def _data_tables(tree: Tree) -> list[int]:

@@ -14,8 +14,9 @@ import numpy as np
 from scrapy_dripper.choose.comments import FORUM
 from scrapy_dripper.choose.headings import may_be_price
 from scrapy_dripper.choose.scored import LONGEST_LINE, ScoredPage
+from scrapy_dripper.page.nodes import short_text
 from scrapy_dripper.page.page import Bools, Flag, Tree
-from scrapy_dripper.page.tags import TAGS, tag_mask
+from scrapy_dripper.page.tags import tag_mask
 from scrapy_dripper.page.vocabulary import CONTROLS, SHARING, SIGNATURES, TAG_LABELS, either
 from scrapy_dripper.structures import NEAR, NEARLY_ALL
 from scrapy_dripper.structures.asides import without_asides
@@ -27,14 +28,14 @@ LONGEST_SIGNATURE = 60
 LEAST_SIGNATURES = 2
 """Minimum number of signatures on a page, if it is not known to be a forum. A single one ends a letter."""
 
-BUTTON_PROBABILITY = 0.35
-"""Minimum probability of a button. What is main as a whole, such as a card, has others that are no content."""
+BUTTON_PROBABILITY = 0.4
+"""Minimum probability of a button. A card that is main as a whole also has buttons that are no content."""
 
 _control = re.compile(rf"(?:{either(CONTROLS)})\W*", re.I).fullmatch
 _shares = re.compile(rf"(?:{either(SHARING)})\W*", re.I).fullmatch
-_TH = TAGS["th"]
+_is_entry = tag_mask("dt", "td", "th")
 _OPENS = ("aria-expanded", "aria-controls", "data-target", "data-toggle", "data-bs-toggle")
-_unfolds = re.compile(r"^#|accord|collaps|faq|toggl", re.I).search
+_unfolds = re.compile(r"^#\S|accord|collaps|faq", re.I).search
 _tags = re.compile(rf"(?:{either(TAG_LABELS)})\s?[:：]\s*", re.I).match
 _signature = re.compile(rf"\s(?:{either(SIGNATURES)})(?=\s|$)")
 _is_signed = tag_mask("div", "p", "aside", "section", "footer", "td", "li")
@@ -54,15 +55,17 @@ def without_boilerplate(scored: ScoredPage, main: Bools) -> Bools:
 def _controls(scored: ScoredPage, main: Bools) -> Iterator[int]:
     """Yield the short main blocks that only name what a click does, and lines of tags.
 
-    A block is a control if it is a button that the model takes for no content, and neither opens something nor heads a
-    column nor names a price; if it is a button or a link with such a name; or if it names the sharing of a page.
+    A block is a control if it is a button that the model takes for no content, and opens nothing, is no entry of a
+    table, and states no price and no question; if it is a button or a link with such a name; or if it names the
+    sharing of a page.
     """
     blocks, flags = scored.page.blocks, scored.flags
     may_be = main & (scored.chars <= LONGEST_LINE) & (flags & (Flag.CODE | Flag.HEADING) == 0)
     is_button = flags & Flag.BUTTON != 0
+    tree = scored.page.tree
     unlikely = is_button & (scored.probabilities < BUTTON_PROBABILITY)
     if unlikely.any():
-        unlikely &= ~scored.page.within(np.flatnonzero(scored.page.tree.tag == _TH).tolist())
+        unlikely &= ~scored.page.within(np.flatnonzero(_is_entry[tree.tag]).tolist())
     for i in np.flatnonzero(may_be).tolist():
         text = blocks.text[i]
         tagged = _tags(text)
@@ -70,14 +73,19 @@ def _controls(scored: ScoredPage, main: Bools) -> Iterator[int]:
         is_link = rest > 0 and blocks.link_chars[i] >= NEARLY_ALL * rest
         if (
             (is_link if tagged else _shares(text))
-            or (unlikely[i] and not may_be_price(text) and _acts(scored.page.tree, int(blocks.leaf[i])))
+            or (unlikely[i] and not _is_said(text) and _acts(tree, int(blocks.leaf[i]), text))
             or ((is_button[i] or is_link) and _control(text))
         ):
             yield i
 
 
-def _acts(tree: Tree, node: int) -> bool:
-    """Return True for a node in a button that holds no other block, and opens no text or panel."""
+def _is_said(text: str) -> bool:
+    """Return True for a price, and for a question, whose answer may follow."""
+    return may_be_price(text) or "?" in text or "？" in text
+
+
+def _acts(tree: Tree, node: int, text: str) -> bool:
+    """Return True if a text is all of a button, given by a node in it, that opens no text and no panel."""
     for _ in range(NEAR):
         if not tree.flags[tree.parent[node]] & Flag.BUTTON:
             break
@@ -86,7 +94,7 @@ def _acts(tree: Tree, node: int) -> bool:
         one.get("role") == "tab" or any(map(one.get, _OPENS)) or _unfolds(f"{one.get('href')} {one.get('class')}")
         for one in (tree.nodes[node], tree.nodes[tree.parent[node]])
     )
-    return not opens and tree.block_end[node] - tree.block_start[node] <= 1
+    return not opens and "".join((short_text(tree.nodes[node]) or "").split()) == "".join(text.split())
 
 
 def _signatures(scored: ScoredPage) -> Iterator[int]:

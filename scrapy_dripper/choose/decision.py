@@ -12,9 +12,9 @@ at most that of the rule: a page of which the model is sure has a high one, whic
 Blocks in structures that authors write have at most half of that cut (:data:`SOFT_CUT`).
 ``expected`` is the expected number of main words. Units are the elements with several blocks and, between an element
 and its children, each group of two and more of them with the same tag and class, but for cells of tables, and rows
-with several blocks in a cell, which lay out a page. Only groups, elements whose children are all alike, and structures
-of a text (:data:`IS_WHOLE`) have a price. Each post of a thread may have a text and buttons: if nearly all parts of a
-group there are in part themselves, only the others count. The labels are found from the leaves up, in linear time.
+with several blocks in a cell, which lay out a page. Only groups and structures of a text (:data:`IS_WHOLE`) have a
+price. Each post of a thread may have a text and buttons: if nearly all parts of a group there are in part themselves,
+only the others count. The labels are found from the leaves up, in linear time.
 """
 
 from __future__ import annotations
@@ -209,9 +209,6 @@ class _Units:
 
     def _element(self, alike: Mapping[int, list[int]], is_whole: bool, depth: int) -> int:
         """Add the unit of an element, and those of the groups of its children that are alike."""
-        if len(alike) == 1:
-            (parts,) = alike.values()
-            return self._unit(parts, depth if is_whole or len(parts) > 1 else None)
         groups = ([self._unit(some, depth + 1)] if len(some) > 1 else some for some in alike.values())
         return self._unit(list(chain.from_iterable(groups)), depth if is_whole else None)
 

@@ -218,7 +218,6 @@ _title_parts = re.compile(r"\s[-–—|·•:]\s|:\s").split
 _amount = re.compile(r"(\d{1,3}(?:\s\d{3}){1,3}|\d[\d.,'’]{0,15}?)(?:[.,](\d{1,2}))?(?![\d.,'’]{0,15}\d)").search
 _researcher = re.compile(r"(?:https?://)?(?:www\.)?orcid\.org/\S{1,40}|\b\d{4}-\d{4}-\d{4}-\d{3}[\dX]\b").sub
 _length = re.compile(r"\s\(?\d{1,3}:\d\d\)?\Z").sub
-_says_price = re.compile(r"(?:price|preis|prix|precio|prezzo|preço|prijs|cena|цена)\W", re.I).match
 _is_price = re.compile(rf"(?:[^\W\d]{{1,12}}:\s)?{_sum}(?:\W{{0,3}}{_sum}){{0,2}}", re.I).fullmatch
 _energy, _label = either(ENERGY_LABELS), either(TIME_LABELS, AMOUNT_LABELS, ENERGY_LABELS)
 _begins_with_label = re.compile(rf"[^\d\n]{{0,30}}\b(?:{_label})\b", re.I).match
@@ -254,14 +253,14 @@ def with_facts(scored: ScoredPage, main: Bools) -> Bools:
 
 def _price(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
     """Yield the first price below the name, or else the nearest one right above it, that the page declares as its own,
-    or that is a part of its title. If a page of a product shows no such price, any price right beside the name is one.
+    or that is a part of its title. If a page of a product shows no such price, any likely one right beside the name is
+    one.
     """
     page, texts = scored.page, scored.page.blocks.text
     titles = (page.declared.document_title, *page.declared.headlines)
     named = [part for title in titles if _amount(title) for part in _title_parts(title) if _is_price(part.strip())]
     declared = {_cents(text) for text in (*(fact.text for fact in page.facts if fact.kind == "price"), *named)} - {""}
-    is_declared = "product" in page.declared.types
-    is_product = is_declared or scored.page_type == "product"
+    is_product = scored.page_type == "product" or "product" in page.declared.types
     if not (declared or is_product):
         return
     seen = scored.flags & (UNSEEN | Flag.NAV | Flag.FOOTER | Flag.DIALOG) == 0
@@ -269,15 +268,10 @@ def _price(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
     # A style sheet may set the hundredths apart: "17334 Lei".
     stated = (i for i in short if may_be_price(texts[i]))
     prices = [i for i in stated if not declared.isdisjoint((_cents(texts[i]), _digits(texts[i])))]
-    if not prices and is_product and main[name]:
-        beside = [
-            i for i in short if abs(i - name) <= BLOCKS_ABOVE_NAME and not page.blocks.links[i] and _is_price(texts[i])
-        ]
-        # Where no data declare a product, what the model is sure is no content may be the price of another size, unless
-        # it says what it is, as "Price: $98" does.
-        least = 0 if is_declared else HEADING_PROBABILITY
-        prices = [i for i in beside if scored.probabilities[i] >= least / (2 if _says_price(texts[i]) else 1)]
-        prices = [i for i in prices if _cents(texts[i]).strip("0")]  # that of an empty cart is 0
+    if not prices and is_product:
+        beside = (i for i in short if abs(i - name) <= BLOCKS_ABOVE_NAME and not page.blocks.links[i])
+        likely = (i for i in beside if _is_price(texts[i]) and scored.probabilities[i] >= HEADING_PROBABILITY)
+        prices = [i for i in likely if _cents(texts[i]).strip("0")]  # that of an empty cart is 0
     below = (i for i in prices if name < i <= name + BLOCKS_BELOW_NAME)
     above = (i for i in reversed(prices) if name - BLOCKS_ABOVE_NAME <= i < name)
     price = next(chain(below, above), None)

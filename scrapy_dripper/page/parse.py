@@ -39,7 +39,10 @@ _one_class = etree.ElementDefaultClassLookup(html.HtmlElement, html.HtmlComment,
 """Makes all elements of one class. The lookup of lxml.html runs Python code for each element, and takes as long as the
 rest of a walk over a tree. Only forms and their fields would have other classes."""
 
-_wbr = re.compile(rb"<wbr\b[^<>]{0,99}>(?!</wbr)")
+_wbr = re.compile(rb"<wbr\b[^<>]{0,99}>(?!</wbr)", re.I)
+_holds_wbr = re.compile(rb"<wbr\b", re.I).search
+_IN_WBR = ("td", "th", "tr", "li", "dt", "dd")
+"""Elements that a ``<wbr>`` in the element before swallows, if that has no end tag. Browsers know that it is empty."""
 _content = re.compile(r"[^\s\0\ufeff]").search
 
 
@@ -62,8 +65,6 @@ def parse(
         data = in_utf8(text)
     if b"\0" in data:
         data = data.replace(b"\0", b"")  # as browsers do in text
-    if b"<wbr" in data:
-        data = _wbr.sub(rb"\g<0></wbr>", data)  # or it would hold the next cells of a table
     streamed = streamed and b"<template" in data  # of shadow trees, and in the places of parts
     if streamed:
         data = with_shadow_trees(data)
@@ -76,6 +77,9 @@ def parse(
             root = recover(without_templates(data), depth)
         except RecoveryError as error:
             raise PageError(FallbackReason.TRUNCATED_PARSE, str(error)) from None
+    elif _holds_wbr(data) and any(cell.getparent().tag == "wbr" for cell in root.iter(*_IN_WBR)):
+        closed = _tree(_wbr.sub(rb"\g<0></wbr>", data), comments=streamed)
+        root = root if closed is None else closed
     if streamed:
         put_in_place(root)
     repair(root)

@@ -38,6 +38,7 @@ _hiding = re.compile(
     rf"|clip\s*:\s*rect\(\s*[01](?:px)?[\s,]|clip-path\s*:\s*inset\(\s*(?:50|100)%|text-indent{_FAR}"
     r"|transform\s*:\s*scale\(\s*0\s*\)"
 ).search
+_none = re.compile(r"display\s*:\s*none").search
 _no_size = re.compile(r"(?:^|[;\s])(?:max-)?(?:width|height)\s*:\s*[01](?:px|em|rem|%)?\s*(?:;|$|!)").search
 _cut_off = re.compile(r"overflow(?:-[xy])?\s*:\s*hidden").search
 _away = re.compile(rf"(?:^|[;\s])(?:left|right|top|bottom|margin-(?:left|top)){_FAR}").search
@@ -147,22 +148,22 @@ def _is_question(element: etree._Element) -> bool:
 
 
 def _is_disclosed(node: etree._Element) -> bool:
-    """Return True if a button, or a link without a target, comes just before, alone or as all of an element; or a small
-    element with a disclosure button (``aria-expanded`` of ARIA).
-    """
+    """Return True if a small element with a disclosure button (``aria-expanded`` of ARIA) comes just before."""
     before = node.getprevious()
-    if before is None:
-        return False
-    acts = before[0] if len(before) == 1 and not (before.text or "").strip() else before
-    if acts.tag == "button" or (acts.tag == "a" and acts.get("href", "#") == "#"):
-        return len(acts) > 0 or bool((acts.text or "").strip())
-    return next(islice(before.iter(), NEAR, None), None) is None and bool(_expanded(before))
+    return before is not None and next(islice(before.iter(), NEAR, None), None) is None and bool(_expanded(before))
 
 
 def _is_further_row(node: etree._Element) -> bool:
-    """Return True for a row of a table whose first row is shown: long tables show some of their rows."""
+    """Return True for one of several hidden rows of a table with header cells, which shows its first rows only."""
     table = node.getparent()
-    return node.tag == "tr" and table is not None and not _hides(table[0].get("style"), table[0].get("hidden"))
+    if node.tag != "tr" or table is None or table[0].find("th") is None or not _is_put_away(node):
+        return False
+    beside = (node.getprevious(), node.getnext())
+    return not _is_put_away(table[0]) and any(row is not None and _is_put_away(row) for row in beside)
+
+
+def _is_put_away(row: etree._Element) -> bool:
+    return _none(row.get("style") or "") is not None
 
 
 def _can_unfold(tree: Tree, i: int, targets: set[str]) -> bool:

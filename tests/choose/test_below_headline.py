@@ -96,12 +96,7 @@ NAME, LAMP = "<h1>Lamp</h1>", "<p>A lamp of brass, for tables."
         (f"{NAME}<span>168<sup>50</sup> Lei</span>{LAMP}", "168.5", ["16850 Lei"]),
         (f"<h1>Sale</h1>{'<p>brass' * 40}{NAME}<span>$168</span>{LAMP}", "168.00", ["$168"]),  # the name is the title
         (f"<div>A lamp</div><span>$168.00</span>{LAMP}", "168.00", ["$168.00"]),  # without a heading
-        # Right below the name, it need not be declared.
-        (f"<h1>A lamp</h1><span>$98.00 $130.00</span>{LAMP}", "", ["$98.00 $130.00"]),
-        (f"<h1>A lamp</h1><span>Price: $98.00</span>{LAMP}", "", ["Price: $98.00"]),
-        (f"<h1>A lamp</h1><p>By Ann<p>€ 132,34<p>$150{LAMP}", "", ["€ 132,34"]),
-        (f"<h1>A lamp</h1><p>US$ 98.00+ US$ 130.00+{LAMP}", "", ["US$ 98.00+ US$ 130.00+"]),
-        (f"<h1>A lamp</h1><a href=/other>$98.00</a>{LAMP}", "", []),
+        (f"<h1>A lamp</h1><span>$98.00</span>{LAMP}", "", []),  # not declared, and it may be that of another size
         (f"<title>A lamp - $98</title><h1>A lamp</h1><a href=/a-lamp>$98.00</a>{LAMP}", "", ["$98.00"]),
         (f"<h1>A lamp</h1><p>Over $98.00{LAMP}", "", []),
         (f"<h1>A lamp</h1>{'<p>brass' * 9}<p>$98.00{LAMP}", "", []),
@@ -123,10 +118,12 @@ def test_the_price_of_a_product(body: str, declared: str, expected: list[str]) -
     [
         ("$98.00", "product", 0.3, True),
         ("$98.00", "product", 0.1, False),  # it may be that of another size
-        ("Price: $98.00", "product", 0.1, True),
-        ("Price: $98.00", "product", 0.05, False),
-        ("Shipping: $5", "product", 0.1, False),
+        ("$98.00 $130.00", "product", 0.3, True),
+        ("US$ 98.00+ US$ 130.00+", "product", 0.3, True),
+        ("Price: $98.00", "product", 0.3, True),
+        ("Over $98.00", "product", 0.3, False),
         ("GBP 0.00", "product", 0.3, False),  # that of an empty cart
+        ("<a href=/other>$98.00</a>", "product", 0.3, False),
         ("$98.00", "article", 0.3, False),
     ],
 )

@@ -100,6 +100,11 @@ DAM = "<button>Build a dam</button>"
     [
         (DAM, 0.2, False),
         (DAM, 0.5, True),
+        ("<a role=button href=#>Build a dam</a>", 0.2, False),
+        ("<button>Add to cart</button>", 0.9, False),
+        ("<p><span role=button>Dams</span> rose.</p>", 0.2, True),
+        ("<button>Who builds a dam?</button>", 0.2, True),
+        ("<dl><dt><button>Dam</button></dt><dd>Of oak</dd></dl>", 0.2, True),
         ("<p><a class=button role=button href=/dam><b>Build</b> a dam</a></p>", 0.2, False),
         ("<button>Dams from $ 9</button>", 0.2, True),
         ("<div role=button><h3>A dam</h3><p>Of oak</p></div>", 0.2, True),

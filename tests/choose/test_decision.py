@@ -175,9 +175,6 @@ def units_of(page: Page) -> Unit:
             shape = child if tree.nodes[child].tag == "td" else ("shape", tree.tag_class[child])
             groups.setdefault(shape, []).append(visit(child, depth + 1))
         is_figure = tree.nodes[node].tag == "figure"
-        if len(groups) == 1:
-            (parts,) = groups.values()
-            return Unit(parts, depth if is_figure or len(parts) > 1 else None)
         units = [Unit(some, depth + 1) if len(some) > 1 else some[0] for some in groups.values()]
         return Unit(units, depth if is_figure else None)
 

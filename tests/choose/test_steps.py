@@ -20,6 +20,7 @@ from scrapy_dripper.choose import (
     Choice,
     Step,
     apply,
+    first_labels,
     takes_too_much,
 )
 from scrapy_dripper.choose.scored import SURE, Labels, ScoredPage
@@ -138,6 +139,24 @@ def test_what_is_left_is_most_of_the_expected_text_and_all_that_is_sure(
         assert p[lost].sum() <= MOST_TAKEN * p.sum() + 1e-3
     else:
         assert lost.sum() <= MOST_TAKEN * first.sum() + 1e-3
+
+
+@pytest.mark.parametrize(
+    ("markup", "favor", "stays"),
+    [
+        ("<div>{}</div>", "balanced", False),
+        ("<div>{}</div>", "recall", True),
+        ("<blockquote>{}</blockquote>", "balanced", True),
+        ("<table><tr><th>Boats</th></tr><tr><td>{}</td></tr></table>", "balanced", True),
+    ],
+)
+def test_a_group_keeps_no_block_that_the_model_takes_for_no_content(markup: str, favor: str, stays: bool) -> None:
+    texts = [*TEXTS, "Nine"]
+    page = page_of(markup.format("".join(f"<p>{text}</p>" for text in texts)))
+    p = np.array([0.1 if text == "Nine" else 0.9 for text in page.blocks.text], dtype=np.float32)
+    page = replace(page, config=Config(favor=favor))
+
+    assert first_labels(ScoredPage(page, Labels(p))).tolist() == [stays or q > 0.5 for q in p.tolist()]
 
 
 # ---------------------------------------------------------------------- all steps of a real page

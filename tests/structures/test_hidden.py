@@ -28,6 +28,7 @@ def test_no_form_has_the_hidden_text_of_a_page() -> None:
 MENUS = "<button aria-expanded=false>Menu</button><ul><li>One</li></ul>" * 20
 ROWS = "".join(f"<p>Sentence {i} of the page.</p>" for i in range(40))
 CODE = "<div class=code-example><pre class='{}'><code>p {{ color: red }}</code></pre></div>".format
+TABLE = "<table><tr><th>a<th>b<tr><td>c<td>d{}</table>".format
 ASKED = f"<div hidden>{SECRET}</div>"
 
 
@@ -46,14 +47,15 @@ ASKED = f"<div hidden>{SECRET}</div>"
         (f"<header>{MENUS}</header>{ASKED}", SECRET, False),
         (f"<div>{'It is so. ' * 20}Is it?</div>{ASKED}" * 3, SECRET, False),
         (f"<div>{'<i></i>' * 200}Is it?</div>{ASKED}" * 3, SECRET, False),
-        # A link to nowhere refers to no element, but may open what comes right behind it.
+        # A link to nowhere refers to no element.
         (f"<p>A <a href=#>word</a> is.</p>{ASKED}<div hidden id=m>x</div>", SECRET, False),
         (f"<a name=x></a>{ASKED}", SECRET, False),
-        ("<p><a href=#>More</a></p><div hidden>The shuttle flies.</div>", "The shuttle flies.", True),
-        ("<button>More</button><div hidden>The shuttle flies.</div>", "The shuttle flies.", True),
-        # Long tables hide some of their rows until a click.
-        ("<table><tr><td>a<td>b<tr style='display: none'><td>The shuttle<td>flies</table>", "The shuttle", True),
-        (f"<table><tr hidden><td>{SECRET}<tr><td>a<td>b</table>", SECRET, False),
+        (f"<button>Copy link</button>{ASKED}", SECRET, False),
+        # Long tables hide some of their rows until a click, but not one row alone, or by its place.
+        (TABLE(2 * "<tr style='display: none'><td>The shuttle<td>flies"), "The shuttle", True),
+        (TABLE(f"<tr style='display: none'><td>{SECRET}<td>{{{{name}}}}"), SECRET, False),
+        (TABLE(2 * f"<tr style='position:absolute;left:-9999px'><td>{SECRET}<td>x"), SECRET, False),
+        (f"<table>{2 * f'<tr style=display:none><th>{SECRET}<td>a'}<tr><td>a<td>b</table>", SECRET, False),
         (f"<div>What is it?</div><!-- c -->{ASKED}" * 3, SECRET, True),  # comments are not part of a page's tree
     ],
 )
