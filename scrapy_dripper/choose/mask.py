@@ -47,6 +47,9 @@ def mask_of(page: Page, main: Bools, hidden: Bools | None = None) -> Mask:
     text, tail, own = kept_of[tree.text_owner], kept_of[tree.tail_owner], kept_of[tree.self_owner]
     hidden = hidden_nodes(tree) if hidden is None else hidden
     own[pictures(page, main, np.flatnonzero(is_gap(tree.self_owner) & ~own).tolist())] = True
+    in_dialog = tree.flags & Flag.DIALOG != 0
+    if not in_dialog[page.blocks.context[main]].any():
+        own &= ~in_dialog  # pictures to look at after a click
     if hidden.any():
         text &= ~hidden
         tail &= ~hidden[np.maximum(tree.parent, 0)]

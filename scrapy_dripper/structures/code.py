@@ -491,7 +491,7 @@ def with_code_lines(items: Sequence[Item]) -> Items:
 
 
 def _without_labels(items: list[Item]) -> Items:
-    """Remove copy labels right before and right behind code, and the language that stands with those before it."""
+    """Remove copy labels right before and right behind code, and the name of its language right before it."""
     made: list[Item] = []
     language = ""
     for item in items:
@@ -508,7 +508,9 @@ def _without_labels(items: list[Item]) -> Items:
                     made.pop()
             if language and item.language is None:
                 item = replace(item, language=normalised(language), by="attribute")
-            language = ""
+            language, above = "", made[-1] if made else None
+            if item.language and type(above) is Paragraph and normalised(line_text(above.runs)) == item.language:
+                made.pop()  # its label, with or without a button
         made.append(item)
     return tuple(made)
 

@@ -60,11 +60,15 @@ def test_subtree(case: dict[str, Any]) -> None:
             r"<p>It is <picture><source srcset=a.webp><img class=latex alt='\pi r^2' src=/latex.png></picture> now",
             r"It is $\pi r^2$ now",
         ),
+        (
+            "<div><span>js</span></div><pre class='brush: js'>a = 1;</pre><p>HTML</p><pre class='brush: js'>b</pre>",
+            "```javascript\na = 1;\n```\n\nHTML\n\n```javascript\nb\n```",
+        ),
         ("<table><tr><th>A<th>B<tr><td scope=''>c<td>d</table>", "| A | B |\n| --- | --- |\n| c | d |"),
     ],
 )
 def test_what_shows_nothing_changes_no_text(html: str, expected: str) -> None:
-    """Anchors, ``<wbr>``, ``<picture>``, omitted end tags and empty attributes."""
+    """Anchors, ``<wbr>``, ``<picture>``, omitted end tags, empty attributes, and the language above code."""
     assert forms_of(html).markdown == expected
 
 
@@ -110,6 +114,12 @@ def test_many_images_at_an_edge_take_linear_time() -> None:
 def test_what_carries_meaning_is_left(markup: str) -> None:
     """URLs, images, spans, list numbers, languages, directions and a browser's boxes are kept unchanged."""
     assert kept(markup, 0) == markup
+
+
+def test_pictures_of_a_dialog_go_unless_its_text_is_main() -> None:
+    html = "<p>a</p><dialog id=figures><button><img src=1.png></button><img src=2.png>{}</dialog><p>b</p>".format
+    assert kept(html(""), 0, 1) == "<p>a</p><p>b</p>"
+    assert kept(html("<p>c</p>"), 0, 1, 2).count("<img") == 2
 
 
 @pytest.mark.parametrize(
