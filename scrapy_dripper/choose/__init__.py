@@ -247,7 +247,9 @@ def first_labels(scored: ScoredPage) -> Bools:
     types, rule, p = labels.page_types, labels.decision, labels.probabilities
     whole = [*whole, *boxes, *tables]
     main = decide(tree, p, scored.size, rule, types, favor, soft=soft, whole=whole)
-    main &= (p >= UNLIKELY / rule.favored(favor)) | soft | scored.page.within(tables)
+    # Of a part in doubt, headings and sentences stay with the others.
+    is_said = (scored.size > LONGEST_HEADING) | (scored.flags & Flag.HEADING != 0)
+    main &= (p >= UNLIKELY / rule.favored(favor)) | is_said | soft | scored.page.within(tables)
     return main
 
 

@@ -24,8 +24,8 @@ UNSEEN = Flag.HIDDEN | Flag.NOSCRIPT
 ELSEWHERE = Flag.NAV | Flag.FOOTER | Flag.FORM | Flag.DIALOG
 """The flags of blocks that are around the content of a page."""
 SURE, UNLIKELY = 0.8, 0.15
-"""The model is sure of a block of at least the first probability: no step takes it away. No group keeps a block of less
-than the second one, but structures that authors write do, and so do tables."""
+"""The model is sure of a block of at least the first probability: no step takes it away. No group keeps a short
+block of less than the second one that is no heading, but structures that authors write do, and so do tables."""
 LIKELY = 0.7
 """A block of at least this probability is content, even above a headline, or on a page that may be an error page."""
 LONGEST_LINE = 300
