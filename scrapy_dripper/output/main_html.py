@@ -28,6 +28,7 @@ _regular = re.compile(r"font-weight\s*:\s*(?:normal|[1-4]00)\b", re.I).search
 _italic = re.compile(r"font-style\s*:\s*(?:italic|oblique)\b", re.I).search
 _TITLES = {"title": "h1", "MsoTitle": "h1", "subtitle": "h2", "MsoSubtitle": "h2"}
 """The classes of titles in Google Docs, beside numbered classes, and in Microsoft Word."""
+_LEVELS = frozenset("123456")
 _numerals = re.compile(r"list-style(?:-type)?\s*:[^;]{0,99}\b(lower|upper)-(alpha|latin|roman)\b", re.I).search
 _made_up = re.compile(r"c\d{1,4}|Mso\w{1,40}").fullmatch
 
@@ -50,7 +51,13 @@ def tag_of(element: etree._Element, tag: str, known: Styles) -> str:
 
 
 def heading_of(element: etree._Element) -> str | None:
-    """Return ``h1`` or ``h2`` for a paragraph that a word processor has marked as the title or subtitle."""
+    """Return the tag of a heading for an element without blocks that ARIA marks as one, by default ``h2`` (WAI-ARIA,
+    5.4), and for a paragraph that a word processor has marked as the title or subtitle.
+    """
+    if element.get("role") == "heading":
+        level = element.get("aria-level") or "2"
+        holds_blocks = any(KINDS.get(child.tag) == Kind.BLOCK for child in element)
+        return None if holds_blocks else f"h{level}" if level in _LEVELS else "h6"
     names = (element.get("class") or "")[:LONGEST_CLASS].split()
     if not any(_made_up(name) for name in names):
         return None
@@ -220,7 +227,7 @@ def _element(
         tag = "pre"
     elif tag in _STYLED:
         tag = tag_of(source, tag, known)
-    elif tag == "p" and source.get("class"):
+    elif tag in ("p", "div") and (source.get("role") or (tag == "p" and source.get("class"))):
         tag = heading_of(source) or tag
     elif tag == "ol" and (numerals := numerals_of(source)):
         attributes["type"] = numerals

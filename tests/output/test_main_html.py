@@ -116,6 +116,20 @@ def test_what_carries_meaning_is_left(markup: str) -> None:
     assert kept(markup, 0) == markup
 
 
+@pytest.mark.parametrize(
+    ("attributes", "inside", "tag"),
+    [
+        ("role=heading aria-level=3", "a <b>b</b>", "h3"),
+        ("role=heading", "a", "h2"),
+        ("role=heading aria-level=9", "a", "h6"),
+        ("role=heading", "<p>a</p>", "div"),
+        ("role=note", "a", "div"),
+    ],
+)
+def test_a_heading_of_aria_is_one(attributes: str, inside: str, tag: str) -> None:
+    assert kept(f"<div {attributes}>{inside}</div>", 0).startswith(f"<{tag} ")
+
+
 def test_pictures_of_a_dialog_go_unless_its_text_is_main() -> None:
     html = "<p>a</p><dialog id=figures><button><img src=1.png></button><img src=2.png>{}</dialog><p>b</p>".format
     assert kept(html(""), 0, 1) == "<p>a</p><p>b</p>"
