@@ -40,8 +40,8 @@ START = 60
 UNSEEN = ("script", "style", "template", "noscript", "svg")
 _UNSAID = frozenset({*UNSEEN, "rp", "rt"})  # a reading is beside a character
 _INLINE = frozenset(
-    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr output q rp rt ruby s samp"
-    " script small span strike strong style sub sup template time tt u wbr".split()
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd mark nobr output q rp rt ruby s samp"
+    " script small span strike strong style sub sup template tt u wbr".split()
 )
 LOOSE = frozenset({"a", "span", "label", "time", "button"})
 """Inline tags that are often spaced by style sheets only. The texts on both sides need a space between them."""

@@ -21,6 +21,7 @@ from scrapy_dripper.output.urls import resolver, script_url, unsafe_source_set, 
 from scrapy_dripper.page.nodes import ends_line, in_sentence, inner_text
 from scrapy_dripper.page.page import Flag, Mask, Page, Styles, Tree
 from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, SILENT, TAGS, Kind, tag_mask
+from scrapy_dripper.structures import NEAR
 from scrapy_dripper.structures.code import has_code_class
 
 _bold = re.compile(r"font-weight\s*:\s*(?:bold|[6-9]00)\b", re.I).search
@@ -55,9 +56,10 @@ def heading_of(element: etree._Element) -> str | None:
     5.4), and for a paragraph that a word processor has marked as the title or subtitle.
     """
     if element.get("role") == "heading":
-        level = element.get("aria-level") or "2"
-        holds_blocks = any(KINDS.get(child.tag) == Kind.BLOCK for child in element)
-        return None if holds_blocks else f"h{level}" if level in _LEVELS else "h6"
+        level = (element.get("aria-level") or "").strip()
+        inside = islice(element.iterdescendants(), NEAR)
+        holds_blocks = any(KINDS.get(node.tag) == Kind.BLOCK and node.tag != "button" for node in inside)
+        return None if holds_blocks else f"h{level if level in _LEVELS else 2}"
     names = (element.get("class") or "")[:LONGEST_CLASS].split()
     if not any(_made_up(name) for name in names):
         return None

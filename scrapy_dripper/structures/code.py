@@ -508,11 +508,19 @@ def _without_labels(items: list[Item]) -> Items:
                     made.pop()
             if language and item.language is None:
                 item = replace(item, language=normalised(language), by="attribute")
-            language, above = "", made[-1] if made else None
-            if item.language and type(above) is Paragraph and normalised(line_text(above.runs)) == item.language:
-                made.pop()  # its label, with or without a button
+            language = ""
+            *others, named = "", *map(_plain, made[-2:])
+            if item.language and normalised(named) == item.language and _KNOWN.isdisjoint(others):
+                made.pop()  # its label, with or without a button, but not the last of several languages
         made.append(item)
     return tuple(made)
+
+
+def _plain(item: Item) -> str:
+    """Return the text of a paragraph without links and the like, in lower case, or an empty string for other items."""
+    if type(item) is not Paragraph or any(type(run) is not Text for run in item.runs):
+        return ""
+    return line_text(item.runs).lower()
 
 
 def _label(item: Item) -> str | None:

@@ -154,16 +154,19 @@ def _is_disclosed(node: etree._Element) -> bool:
 
 
 def _is_further_row(node: etree._Element) -> bool:
-    """Return True for one of several hidden rows of a table with header cells, which shows its first rows only."""
+    """Return True for one of several hidden rows of a table that shows its header cells, and some rows at first."""
     table = node.getparent()
-    if node.tag != "tr" or table is None or table[0].find("th") is None or not _is_put_away(node):
+    if node.tag != "tr" or table is None:
         return False
-    beside = (node.getprevious(), node.getnext())
-    return not _is_put_away(table[0]) and any(row is not None and _is_put_away(row) for row in beside)
+    before = table.getprevious()
+    head = (before if before is not None and before.tag == "thead" and len(before) else table)[0]
+    if _is_put_away(head, len(node)) or any(cell.tag != "th" for cell in head) or not _is_put_away(node, len(head)):
+        return False
+    return any(row is not None and _is_put_away(row, len(head)) for row in (node.getprevious(), node.getnext()))
 
 
-def _is_put_away(row: etree._Element) -> bool:
-    return _none(row.get("style") or "") is not None
+def _is_put_away(row: etree._Element, cells: int) -> bool:
+    return _none(row.get("style") or "") is not None and len(row) == cells > 0
 
 
 def _can_unfold(tree: Tree, i: int, targets: set[str]) -> bool:

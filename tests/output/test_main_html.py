@@ -64,6 +64,11 @@ def test_subtree(case: dict[str, Any]) -> None:
             "<div><span>js</span></div><pre class='brush: js'>a = 1;</pre><p>HTML</p><pre class='brush: js'>b</pre>",
             "```javascript\na = 1;\n```\n\nHTML\n\n```javascript\nb\n```",
         ),
+        ("<p>HTML<p>CSS<pre class='brush: css'>a {}</pre>", "HTML\n\nCSS\n\n```css\na {}\n```"),
+        (
+            "<p><a href=/f>CSS</a><pre class='brush: css'>a {}</pre>",
+            "[CSS](https://example.org/f)\n\n```css\na {}\n```",
+        ),
         ("<table><tr><th>A<th>B<tr><td scope=''>c<td>d</table>", "| A | B |\n| --- | --- |\n| c | d |"),
     ],
 )
@@ -121,8 +126,9 @@ def test_what_carries_meaning_is_left(markup: str) -> None:
     [
         ("role=heading aria-level=3", "a <b>b</b>", "h3"),
         ("role=heading", "a", "h2"),
-        ("role=heading aria-level=9", "a", "h6"),
-        ("role=heading", "<p>a</p>", "div"),
+        ("role=heading aria-level=' 4 '", "<button>a</button>", "h4"),
+        ("role=heading aria-level=0", "a", "h2"),
+        ("role=heading", "<span><p>a</p></span>", "div"),
         ("role=note", "a", "div"),
     ],
 )

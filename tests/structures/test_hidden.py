@@ -29,6 +29,7 @@ MENUS = "<button aria-expanded=false>Menu</button><ul><li>One</li></ul>" * 20
 ROWS = "".join(f"<p>Sentence {i} of the page.</p>" for i in range(40))
 CODE = "<div class=code-example><pre class='{}'><code>p {{ color: red }}</code></pre></div>".format
 TABLE = "<table><tr><th>a<th>b<tr><td>c<td>d{}</table>".format
+LONG = "<table><thead><tr><th>a<th>b</thead><tbody><tr><td>c<td>d{}</table>".format
 ASKED = f"<div hidden>{SECRET}</div>"
 
 
@@ -54,6 +55,9 @@ ASKED = f"<div hidden>{SECRET}</div>"
         # Long tables hide some of their rows until a click, but not one row alone, or by its place.
         (TABLE(2 * "<tr style='display: none'><td>The shuttle<td>flies"), "The shuttle", True),
         (TABLE(f"<tr style='display: none'><td>{SECRET}<td>{{{{name}}}}"), SECRET, False),
+        (TABLE(f"<tr style='display: none'><td colspan=2>{SECRET}<tr style='display: none'>"), SECRET, False),
+        (LONG(2 * "<tr style='display: none'><td>The shuttle<td>flies"), "The shuttle", True),
+        (f"<table><tr><th>a<td>b{2 * f'<tr style=display:none><td>{SECRET}<td>c'}</table>", SECRET, False),
         (TABLE(2 * f"<tr style='position:absolute;left:-9999px'><td>{SECRET}<td>x"), SECRET, False),
         (f"<table>{2 * f'<tr style=display:none><th>{SECRET}<td>a'}<tr><td>a<td>b</table>", SECRET, False),
         (f"<div>What is it?</div><!-- c -->{ASKED}" * 3, SECRET, True),  # comments are not part of a page's tree
