@@ -40,7 +40,6 @@ _one_class = etree.ElementDefaultClassLookup(html.HtmlElement, html.HtmlComment,
 rest of a walk over a tree. Only forms and their fields would have other classes."""
 
 _wbr = re.compile(rb"<wbr\b[^<>]{0,99}>(?!</wbr)", re.I)
-_holds_wbr = re.compile(rb"<wbr\b", re.I).search
 _IN_WBR = ("td", "th", "tr", "li", "dt", "dd")
 """Elements that a ``<wbr>`` in the element before swallows, if that has no end tag. Browsers know that it is empty."""
 _content = re.compile(r"[^\s\0\ufeff]").search
@@ -77,7 +76,7 @@ def parse(
             root = recover(without_templates(data), depth)
         except RecoveryError as error:
             raise PageError(FallbackReason.TRUNCATED_PARSE, str(error)) from None
-    elif _holds_wbr(data) and any(cell.getparent().tag == "wbr" for cell in root.iter(*_IN_WBR)):
+    elif (b"<wbr" in data or b"<WBR" in data) and any(cell.getparent().tag == "wbr" for cell in root.iter(*_IN_WBR)):
         closed = _tree(_wbr.sub(rb"\g<0></wbr>", data), comments=streamed)
         root = root if closed is None else closed
     if streamed:
