@@ -129,13 +129,11 @@ def _one_body(root: HtmlElement) -> HtmlElement:
     if body is None:
         if root.find("frameset") is not None:
             return root
-        body = cast("HtmlElement", root.makeelement("body"))
-        head = root.find("head")
-        if head is None:
-            root.append(body)
-        else:  # with crossed tags, content can follow the head
-            body.text, head.tail = xml_text(head.tail or ""), None
-            root.insert(root.index(head) + 1, body)
+        body = cast("HtmlElement", etree.SubElement(root, "body"))
+    head = root.find("head")
+    if head is not None:
+        text, head.tail = xml_text(head.tail or ""), None  # with crossed tags, content can follow the head
+        _put_first(body, text, root[root.index(head) + 1 : root.index(body)])
     after = False
     texts: list[str | None] = []  # joined once, since adding them one by one would be quadratic
     for top in [root, *root.itersiblings(etree.Element)]:
@@ -160,6 +158,15 @@ def _one_body(root: HtmlElement) -> HtmlElement:
                 body.append(child)  # with its tail
     _add(body, texts)
     return root
+
+
+def _put_first(body: HtmlElement, text: str, elements: list[HtmlElement]) -> None:
+    """Move text and the elements behind it to the start of a body."""
+    if elements:
+        elements[-1].tail = xml_text((elements[-1].tail or "") + (body.text or ""))
+        body.text, body[:0] = text, elements
+    elif text:
+        body.text = text + xml_text(body.text or "")
 
 
 def _add(body: HtmlElement, texts: list[str | None]) -> None:
@@ -337,15 +344,7 @@ def _leave_head(root: HtmlElement) -> None:
         moved = head[i + stays :]
         if stays:
             child.tail = None
-        behind = (head.tail or "") + (body.text or "")  # with crossed tags, text can follow the head
-        head.tail = None
-        if moved:
-            if behind:
-                moved[-1].tail = xml_text((moved[-1].tail or "") + behind)
-            body.text = lead
-        else:
-            body.text = lead + xml_text(behind)
-        body[0:0] = moved
+        _put_first(body, lead, moved)
         return
 
 

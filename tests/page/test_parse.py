@@ -69,10 +69,13 @@ def test_root(source: str, expected: str) -> None:
         ("<html></html><html><head><title>t</title></head><body>b", "<title>t</title>b"),
         ("<title>t</title><bgsound src=/x>a<meta><p>c</p>d", "a<meta><p>c</p>d"),
         ("<title>t</title><bgsound>a", "a"),
+        ("<link><label>a<body></head>b<dl></dl><body>c", "<label>a<body></body></label>b<dl></dl>c"),
     ],
 )
-def test_content_after_the_end(source: str, body: str) -> None:
-    """Content after </body> or </html> is kept, because browsers show it, and 2 % of pages have text there."""
+def test_content_beside_the_body(source: str, body: str) -> None:
+    """Content after </body> or </html>, or before the body, is kept in its order, because browsers show it. 2 % of
+    pages have text there.
+    """
     root = parse(source)
     assert len(root.findall("body")) == 1
     assert html(root.find("body")) == f"<body>{body}</body>"
