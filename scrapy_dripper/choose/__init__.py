@@ -28,10 +28,10 @@ from scrapy_dripper.choose.short_pages import LONGEST_ERROR, with_short_page
 from scrapy_dripper.choose.user_rules import with_rules, with_rules_again
 from scrapy_dripper.page.page import Bools, Flag, Mask, Tree
 from scrapy_dripper.page.tags import TAGS, tag_mask
-from scrapy_dripper.page.vocabulary import HEROES, either
+from scrapy_dripper.page.vocabulary import HEROES, NamePattern, either
 from scrapy_dripper.structures.asides import without_dialogs
 from scrapy_dripper.structures.callouts import callout_names
-from scrapy_dripper.structures.code import CODE_BOXES, code_box
+from scrapy_dripper.structures.code import code_box
 from scrapy_dripper.structures.embeds import names as embed_names
 from scrapy_dripper.structures.embeds import with_embeds
 from scrapy_dripper.structures.footnotes import FootnoteMarks
@@ -80,7 +80,7 @@ class Step:
 
 
 _PROSE = Flag.HEADING | Flag.PARAGRAPH | Flag.LIST | Flag.QUOTE
-_hero = re.compile(either(HEROES))
+_hero = NamePattern(re.compile(either(HEROES)), HEROES)
 _LINK, _TABLE = TAGS["a"], TAGS["table"]
 _heads_table = tag_mask("caption", "th")
 STEPS = (
@@ -237,8 +237,8 @@ def first_labels(scored: ScoredPage) -> Bools:
     prose = np.concatenate([[0], np.cumsum(scored.flags & _PROSE != 0)])
     # A box of code has no paragraphs, lists or headings, whatever its class says.
     free_of_prose = prose[tree.block_start] == prose[tree.block_end]
-    boxes = [node for node in names.matching(code_box, *CODE_BOXES) if free_of_prose[node]]
-    heroes = names.matching(_hero, *HEROES)
+    boxes = [node for node in names.matching(code_box) if free_of_prose[node]]
+    heroes = names.matching(_hero)
     heroes = [node for node in heroes if tree.block_end[node] - tree.block_start[node] <= MOST_HERO_BLOCKS]
     titles = [node for node in tree.tabs if tree.nodes[node].get("role") != "tabpanel"]  # of panels
     written = [*whole, *heroes, *boxes, *titles, *_footnotes(tree), *np.flatnonzero(IS_WHOLE[tree.tag]).tolist()]

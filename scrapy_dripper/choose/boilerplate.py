@@ -17,7 +17,7 @@ from scrapy_dripper.choose.scored import LONGEST_LINE, ScoredPage
 from scrapy_dripper.page.nodes import short_text
 from scrapy_dripper.page.page import Bools, Flag, Tree
 from scrapy_dripper.page.tags import tag_mask
-from scrapy_dripper.page.vocabulary import CONTROLS, SHARING, SIGNATURES, TAG_LABELS, either
+from scrapy_dripper.page.vocabulary import CONTROLS, SHARING, SIGNATURES, TAG_LABELS, complete, either
 from scrapy_dripper.structures import NEAR, NEARLY_ALL
 from scrapy_dripper.structures.asides import without_asides
 
@@ -37,7 +37,7 @@ _is_entry = tag_mask("dt", "td", "th")
 _OPENS = ("aria-expanded", "aria-controls", "data-target", "data-toggle", "data-bs-toggle")
 _unfolds = re.compile(r"^#\S|accord|collaps|faq", re.I).search
 _tags = re.compile(rf"(?:{either(TAG_LABELS)})\s?[:：]\s*", re.I).match
-_signature = re.compile(rf"\s(?:{either(SIGNATURES)})(?=\s|$)")
+_signature = complete(SIGNATURES, having=("sig",))
 _is_signed = tag_mask("div", "p", "aside", "section", "footer", "td", "li")
 
 
@@ -100,7 +100,7 @@ def _acts(tree: Tree, node: int, text: str) -> bool:
 def _signatures(scored: ScoredPage) -> Iterator[int]:
     """Yield the signatures below posts, by the names of their elements."""
     tree = scored.page.tree
-    signed = [i for i in scored.names.matching(_signature, "sig") if _is_signed[tree.tag[i]]]
+    signed = [i for i in scored.names.matching(_signature) if _is_signed[tree.tag[i]]]
     if not signed or (len(signed) < LEAST_SIGNATURES and scored.page_type != FORUM):
         return
     # Sums over the blocks before each one, because elements with such names can be nested.

@@ -14,7 +14,16 @@ import numpy as np
 
 from scrapy_dripper.choose.scored import UNSEEN, ScoredPage
 from scrapy_dripper.page.page import Bools, Flag
-from scrapy_dripper.page.vocabulary import CLONES, FOR_SCREENS, PUT_AWAY, SCREENS, SHOWING, either, found_in
+from scrapy_dripper.page.vocabulary import (
+    CLONES,
+    FOR_SCREENS,
+    PUT_AWAY,
+    SCREENS,
+    SHOWING,
+    NamePattern,
+    either,
+    found_in,
+)
 from scrapy_dripper.structures import NEAR
 
 SHORTEST_COPY = 20
@@ -23,9 +32,12 @@ SHARED_TEXT = 0.6
 """Minimum share of the text of a copy that also occurs elsewhere."""
 
 _size, _show = (rf"(?:{either(group)})" for group in (SCREENS, SHOWING))
-_copied = re.compile(
-    rf"[\s_-](?:{_show}[-_:]+(?:[a-z]+[-_:]+)?{_size}|{_size}[-_:]+(?:[a-z]+[-_:]+)?{_show}"
-    rf"|{either(FOR_SCREENS, CLONES)})(?=[\s_-]|$)|\s(?:{either(PUT_AWAY)})(?=\s|$)"
+_copied = NamePattern(
+    re.compile(
+        rf"[\s_-](?:{_show}[-_:]+(?:[a-z]+[-_:]+)?{_size}|{_size}[-_:]+(?:[a-z]+[-_:]+)?{_show}"
+        rf"|{either(FOR_SCREENS, CLONES)})(?=[\s_-]|$)|\s(?:{either(PUT_AWAY)})(?=\s|$)"
+    ),
+    (*("hid", "show", "visible", "only", "none"), *("mobile", "desktop"), *("clone", "duplicate")),
 )
 """Matches the class of an element that is for some screens only, that a carousel has cloned, or that is put away."""
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from scrapy_dripper.choose.scored import ELSEWHERE, LIKELY, UNSEEN, ScoredPage
 from scrapy_dripper.page.page import Bools, Flag
-from scrapy_dripper.page.vocabulary import BOILERPLATE, ERROR_CODE, ERROR_REASON, ERRORS, WAITING, WALLS, either
+from scrapy_dripper.page.vocabulary import BOILERPLATE, ERROR_CODE, ERROR_REASON, ERRORS, WAITING, WALLS, either, whole
 
 SHELL_PROBABILITY = 0.1
 """If no block outside of the boilerplate has a higher probability, the page is a shell."""
@@ -30,7 +30,7 @@ _BOILERPLATE = Flag.NAV | Flag.ASIDE | Flag.FORM | Flag.DIALOG
 _ENDS = Flag.HEADER | Flag.FOOTER
 _CONTENT = Flag.ARTICLE | Flag.MAIN
 
-_boilerplate_name = re.compile(rf"[\s_-](?:{either(BOILERPLATE)})(?=[\s_-]|$)")
+_boilerplate_name = whole(BOILERPLATE)
 _error_name = re.compile(
     rf"(?:http |error |status )*"
     rf"(?:{ERROR_CODE}\W{{0,9}}(?:error|{ERROR_REASON}|page not found)?|{ERROR_REASON}|error|page not found)\W{{0,9}}",

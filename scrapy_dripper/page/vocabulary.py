@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import chain
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from scrapy_dripper.page.tags import LONGEST_CLASS
 
@@ -26,6 +25,31 @@ def either(*groups: Group) -> str:
     """Return a regular expression that matches any entry of some groups, to be used inside brackets."""
     return "|".join(entry for group in groups for entry in group)
 
+
+class NamePattern(NamedTuple):
+    """A pattern within one class or id, for names in lower case with white space before each."""
+
+    pattern: re.Pattern[str]
+    literals: Group
+    """Each match has one of them. They are looked for first, which takes far less time."""
+
+
+def complete(*groups: Group, having: Group = ()) -> NamePattern:
+    """Return a pattern for the complete names of some groups. An entry that is no plain text has one of ``having``."""
+    return NamePattern(re.compile(rf"\s(?:{either(*groups)})(?=\s|$)"), _literals(*groups, having))
+
+
+def whole(*groups: Group, having: Group = ()) -> NamePattern:
+    """Return the same for whole names, which may be a part of a class or id."""
+    return NamePattern(re.compile(rf"[\s_-](?:{either(*groups)})(?=[\s_-]|$)"), _literals(*groups, having))
+
+
+def _literals(*groups: Group) -> Group:
+    plain = {entry for group in groups for entry in group if _is_plain(entry)}
+    return tuple(sorted(one for one in plain if not any(part in one for part in plain - {one})))
+
+
+_is_plain = re.compile(r"[\w-]+").fullmatch
 
 # ---------------------------------------------------------------------- parts of a page, by class or id
 BOILERPLATE: Group = (
@@ -269,13 +293,13 @@ def folded(text: str) -> str:
     return text.replace("\u0130", "i").lower().replace("\u0131", "i").replace("\u017f", "s")
 
 
-def found_in(name: str, pattern: re.Pattern[str]) -> bool:
+def found_in(name: str, pattern: NamePattern) -> bool:
     """Return True if a pattern in lower case is found in a name of any case, with white space before it.
 
     A pattern that must match white space or a hyphen before a word is many times faster than one that may also match
     the beginning of the text.
     """
-    return pattern.search(f"\n{folded(name[:LONGEST_CLASS])}") is not None
+    return pattern.pattern.search(f"\n{folded(name[:LONGEST_CLASS])}") is not None
 
 
 class NameIndex:
@@ -283,27 +307,24 @@ class NameIndex:
 
     def __init__(self, names: Sequence[str]) -> None:
         """Only the beginning of each name, with at most :data:`LONGEST_CLASS` characters, is searched."""
-        self._of_nodes = names
-        self._parts = {name: folded(name[:LONGEST_CLASS]).split() for name in set(names) if name}
+        self._of_nodes, self._unique = names, [*set(names)]
+        self._folded = folded("\0".join([name[:LONGEST_CLASS] for name in self._unique])).split("\0")
         # Names have many parts in common. Each is searched once, with white space before it.
-        self._text = "".join(f"\n{part}" for part in set(chain.from_iterable(self._parts.values())))
+        self._text = "\n" + "\n".join({*" ".join(self._folded).split()}) + "\n"
 
-    def matching(self, pattern: re.Pattern[str], *parts: str) -> list[int]:
-        """Return the nodes with a name of any case in which a pattern in lower case is found (:func:`found_in`).
-
-        A pattern is within one class or id, and may look at the white space before it. If there are ``parts``, each
-        match has one of them. They are looked for first, which takes far less time.
-        """
-        text = self._text
-        if parts and not any(part in text for part in parts):
-            return []
-        matched: set[str] = set()
-        hit = pattern.search(text)
-        while hit is not None:
-            end = text.find("\n", hit.start() + 1)
-            matched.add(text[text.rfind("\n", 0, hit.start() + 1) + 1 : end if end > 0 else None])
-            hit = pattern.search(text, end) if end > 0 else None
+    def matching(self, pattern: NamePattern) -> list[int]:
+        """Return the nodes with a name of any case in which a pattern is found (:func:`found_in`)."""
+        text, search = self._text, pattern.pattern.search
+        lines = set[str]()
+        for literal in pattern.literals:
+            at = text.find(literal)
+            while at >= 0:
+                end = text.find("\n", at)
+                lines.add(text[text.rfind("\n", 0, at) : end])
+                at = text.find(literal, end)
+        matched = {line[1:] for line in lines if search(line)}
         if not matched:
             return []
-        found = {name for name, own in self._parts.items() if not matched.isdisjoint(own)}
+        named = zip(self._unique, self._folded, strict=False)
+        found = {name for name, own in named if any(map(own.count, matched)) and not matched.isdisjoint(own.split())}
         return [i for i, name in enumerate(self._of_nodes) if name in found]

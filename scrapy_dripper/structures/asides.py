@@ -20,7 +20,7 @@ from scrapy_dripper.declared.elements import MOST_ELEMENTS
 from scrapy_dripper.page.nodes import SHORT, short_text
 from scrapy_dripper.page.page import Bools, Flag, Page, Tree
 from scrapy_dripper.page.tags import TAGS
-from scrapy_dripper.page.vocabulary import Group, either
+from scrapy_dripper.page.vocabulary import Group, NamePattern, complete, either, whole
 
 # ---------------------------------------------------------------------- what stands beside a text
 READ_ALSO: Group = (
@@ -57,9 +57,9 @@ SIGN_UPS: Group = ("newsletter", "subscri(?:be|ption)", "sign-?up", "mailing-?li
 
 _read_also = re.compile(rf"\W{{0,9}}(?:{either(READ_ALSO)})[\s:：>»|→–—-]{{0,9}}", re.I).match
 _mail = re.compile(rf"\W{{0,9}}(?:{either(MAIL)})", re.I).match
-_message = re.compile(rf"\s(?:{either(MESSAGES)})(?=\s|$)")
-_sign_up = re.compile(rf"[\s_-](?:{either(SIGN_UPS)})(?=[\s_-]|$)")
-_pull_quote = re.compile(r"\s(?:[\w-]{0,40}[-_])?pull-?quotes?(?:[-_][\w-]{0,40})?(?=\s|$)")
+_message = complete(MESSAGES, having=("message", "text", "output", "msg", "thank", "alert-"))
+_sign_up = whole(SIGN_UPS, having=("subscri", "sign", "mailing", "opt", "abonne"))
+_pull_quote = complete((r"(?:[\w-]{0,40}[-_])?pull-?quotes?(?:[-_][\w-]{0,40})?",), having=("pull",))
 LINKED = 0.8
 """Minimum share of a line to another article, without its first words, in links."""
 LONGEST_MESSAGE = 80
@@ -73,7 +73,7 @@ PANEL_LEVELS = 3
 that holds the form as well."""
 
 
-def without_asides(page: Page, main: Bools, matching: Callable[..., list[int]]) -> Bools:
+def without_asides(page: Page, main: Bools, matching: Callable[[NamePattern], list[int]]) -> Bools:
     """Return the labels of a page without its asides. The headline stays, and so does a page with nothing else.
 
     ``matching`` returns the nodes with a class or id that a pattern finds.
@@ -105,7 +105,7 @@ def _lines(page: Page, main: Bools) -> Iterator[tuple[int, int]]:
             yield i, end if words <= LONGEST_MESSAGE else i + 1
 
 
-def _around_forms(page: Page, matching: Callable[..., list[int]]) -> Iterator[tuple[int, int]]:
+def _around_forms(page: Page, matching: Callable[[NamePattern], list[int]]) -> Iterator[tuple[int, int]]:
     """Yield the messages that a form shows after it was sent, and the invitations to sign up for mails, by their names
     and the form beside or in them.
     """
@@ -116,7 +116,7 @@ def _around_forms(page: Page, matching: Callable[..., list[int]]) -> Iterator[tu
     spans: list[tuple[int, int]] = []
     for levels, nodes in (
         (PANEL_LEVELS, matching(_message)),
-        (0, matching(_sign_up, "newsletter", "subscri", "sign", "mailing", "opt", "abonne")),
+        (0, matching(_sign_up)),
     ):
         for node in nodes:
             around = node
@@ -128,10 +128,10 @@ def _around_forms(page: Page, matching: Callable[..., list[int]]) -> Iterator[tu
     yield from ((a, b) for a, b in spans if words[b] - words[a] <= LONGEST_MESSAGE)
 
 
-def _repeated(page: Page, main: Bools, matching: Callable[..., list[int]]) -> Iterator[tuple[int, int]]:
+def _repeated(page: Page, main: Bools, matching: Callable[[NamePattern], list[int]]) -> Iterator[tuple[int, int]]:
     """Yield the quotations by which a page repeats a sentence of its own text."""
     tree, texts = page.tree, page.blocks.text
-    spans = {(int(tree.block_start[node]), int(tree.block_end[node])) for node in matching(_pull_quote, "pull")}
+    spans = {(int(tree.block_start[node]), int(tree.block_end[node])) for node in matching(_pull_quote)}
     if not spans:
         return
     inside = np.zeros(len(texts), dtype=np.bool_)
@@ -182,8 +182,26 @@ ACCEPTS: Group = (
 )
 """What the last button of such a panel says, complete."""
 
-_dialog = re.compile(rf"\s(?:{either(DIALOGS)})(?=\s|$)")
-_consent = re.compile(rf"\s(?:{either(CONSENT)})(?=\s|$)")
+_dialog = complete(DIALOGS)
+_consent = complete(
+    CONSENT,
+    having=(
+        *(
+            "onetrust",
+            "cookie",
+            "didomi",
+            "usercentrics",
+            "consent",
+            "gdpr",
+            "cc-",
+            "cky-",
+            "iubenda",
+            "osano",
+            "qc-cmp",
+        ),
+        *("tarteaucitron", "borlabs", "truste"),
+    ),
+)
 _asks = re.compile(rf"(?:{either(ASKS)})", re.I).match
 _accepts = re.compile(rf"(?:^|\W)(?:{either(ACCEPTS)})\W{{0,9}}$", re.I).search
 _COOKIES = ("cookie", "куки", "쿠키", "クッキー", "privacy", "privatsph", "隐私")
@@ -197,7 +215,7 @@ MOST_ABOUT = 2
 """Maximum number of main blocks about cookies outside of a panel. A page with more is about them itself."""
 
 
-def without_dialogs(page: Page, main: Bools, matching: Callable[..., list[int]]) -> Bools:
+def without_dialogs(page: Page, main: Bools, matching: Callable[[NamePattern], list[int]]) -> Bools:
     """Return the labels of a page without its dialogs that are not open, if there is other text.
 
     ``matching`` returns the nodes with a class or id that a pattern finds.
@@ -217,7 +235,7 @@ def unless_all(page: Page, main: Bools, labels: Bools) -> Bools:
     return labels if left >= LEAST_LEFT else main
 
 
-def _dialogs(page: Page, matching: Callable[..., list[int]]) -> Iterator[tuple[int, int]]:
+def _dialogs(page: Page, matching: Callable[[NamePattern], list[int]]) -> Iterator[tuple[int, int]]:
     """Yield the dialogs that are not open: those of attributes, of Bootstrap, and of classes that hide."""
     tree = page.tree
     dialogs = tree.flags & Flag.DIALOG != 0
@@ -238,7 +256,7 @@ def _dialogs(page: Page, matching: Callable[..., list[int]]) -> Iterator[tuple[i
             yield int(tree.block_start[node]), int(tree.block_end[node])
 
 
-def consent_panels(page: Page, main: Bools, matching: Callable[..., list[int]]) -> Iterator[tuple[int, int]]:
+def consent_panels(page: Page, main: Bools, matching: Callable[[NamePattern], list[int]]) -> Iterator[tuple[int, int]]:
     """Yield the blocks a to b - 1 of each panel that asks for consent, by its name, or by how it begins."""
     tree, texts = page.tree, page.blocks.text
     if not any(map(page.text_of(main).lower().count, _COOKIES)):
@@ -298,7 +316,7 @@ ROLES = frozenset(
 )
 """Values of ``rel`` of links that turn pages."""
 
-_turn_panel = re.compile(rf"\s(?:{either(PANELS)})(?=\s|$)")
+_turn_panel = complete(PANELS, having=("nav", "prev"))
 _turns = re.compile(rf"(?:{either(TURNS)})").fullmatch
 _is_index = re.compile(INDEX).fullmatch
 _pieces = re.compile(r"[^\w\s'’-]+").split
@@ -319,7 +337,7 @@ MOST_LINES = 8
 """Maximum number of lines that turn pages at the head, and at the foot."""
 
 
-def page_turns(page: Page, main: Bools, matching: Callable[..., list[int]]) -> Iterator[tuple[int, int]]:
+def page_turns(page: Page, main: Bools, matching: Callable[[NamePattern], list[int]]) -> Iterator[tuple[int, int]]:
     """Yield the blocks a to b - 1 of each line that turns pages, at the head or foot of the main content.
 
     What stands below a heading within the text is content, whatever it is called. ``matching`` returns the nodes with a
@@ -329,7 +347,7 @@ def page_turns(page: Page, main: Bools, matching: Callable[..., list[int]]) -> I
     if not page.blocks.links[shown].any():
         return
     spans = (page.tree.block_start, page.tree.block_end)
-    panels = {tuple(int(column[node]) for column in spans) for node in matching(_turn_panel, "nav", "cross", "prev")}
+    panels = {tuple(int(column[node]) for column in spans) for node in matching(_turn_panel)}
     is_heading = page.tree.flags[page.blocks.context] & Flag.HEADING != 0
     announces = is_heading.copy()
     announces[np.flatnonzero(main & is_heading)[:1]] = False  # the headline does so for the page

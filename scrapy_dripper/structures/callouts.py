@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from scrapy_dripper.page.tags import LONGEST_CLASS
+from scrapy_dripper.page.vocabulary import complete
 from scrapy_dripper.structures.items import Items, Paragraph, Quote, Runs, Title, line_text
 
 if TYPE_CHECKING:
@@ -44,10 +45,7 @@ _title = re.compile(
     r"(?:^|\s)(?:(?:admonition|markdown-alert|custom-block|hint-container|callout|starlight-aside_|blockquote-tag|alert)"
     r"-(?:title|header|heading)(?:-container)?|starlight-aside__title|note__?title|notetitle|note-title|admonitionHeading\w*|title)(?=\s|$)"
 ).search
-callout_names = re.compile(
-    r"\s(?:admonition(?:block)?|markdown-alert|custom-block|hint-container|theme-admonition|callout|starlight-aside|hint"
-    r"|blockquote-tag|confluence-information-macro|alert|note|notice|tip|important|warning|caution|danger|attention|seealso)(?=\s|$)"
-)
+callout_names = complete((*sorted(CALLOUT_FAMILIES), *sorted(_PLAIN_CALLOUTS)))
 """Matches a name that each class attribute of a call-out has in some case, after white space. It also matches other
 attributes."""
 

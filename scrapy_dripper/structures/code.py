@@ -18,7 +18,7 @@ from lxml.etree import _Element
 
 from scrapy_dripper.page.nodes import SHORT, SLATE, SLATE_CODE, inner_text, short_text
 from scrapy_dripper.page.tags import LONGEST_CLASS, by_class
-from scrapy_dripper.page.vocabulary import Group, either
+from scrapy_dripper.page.vocabulary import Group, complete, either
 from scrapy_dripper.structures import NEAR
 from scrapy_dripper.structures.items import (
     Code,
@@ -96,9 +96,7 @@ def _all(column: str) -> frozenset[str]:
 
 _BOXES, _LINE_CLASSES, _TABLES, _CELLS, _NUMBERS, _TOOLS, _LANGUAGES = map(_all, Highlighter._fields)
 _MADE = _BOXES | _TABLES
-CODE_BOXES = ("code", *sorted(_BOXES))
-"""A part of each name that :data:`code_box` matches."""
-code_box = re.compile(rf"\s(?:code-?(?:block|listing)|{'|'.join(_BOXES)})(?=\s|$)")
+code_box = complete(("code-?(?:block|listing)", *_BOXES), having=("code",))
 """Matches the class of an element that can only be code, in lower case and after white space."""
 
 # These expect lower case, which is searched several times as fast as any case.

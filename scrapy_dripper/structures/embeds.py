@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from scrapy_dripper.page.page import Bools, Flag, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS
-from scrapy_dripper.page.vocabulary import Group, either
+from scrapy_dripper.page.vocabulary import Group, complete, either
 from scrapy_dripper.structures.items import Items, Quote
 
 POSTS: Group = (
@@ -32,7 +32,7 @@ COUNTS: Group = (
 )
 """Whole names of what is in an embedded post or link, and counts its readers or invites to more."""
 
-names = re.compile(rf"\s(?:{either(POSTS, LINKS)})(?=\s|$)")
+names = complete(POSTS, LINKS, having=("tweet", "embed", "social-", "card", "preview"))
 """Matches the class of an embed, in lower case and after white space."""
 _post = re.compile(rf"\s(?:{either(POSTS)})(?=\s|$)").search
 _count = re.compile(rf"[\s_-](?:{either(COUNTS)})(?=[\s_-]|$)").search

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.page.vocabulary import NameIndex, folded, found_in
+from scrapy_dripper import choose
+from scrapy_dripper.choose import boilerplate, duplicates, short_pages
+from scrapy_dripper.page.vocabulary import NameIndex, NamePattern, folded, found_in, whole
+from scrapy_dripper.structures import asides, callouts, code, embeds
 
-WORD = re.compile(r"[\s_-](?:menu|top[\w-]{0,3}bar)(?=[\s_-]|$)")
+WORD = whole(("menu", r"top[\w-]{0,3}bar"), having=("top",))
 
 
 NAMES = ("menu", "Menu x", "a_menu", "menus", "top", "x top", "bar", "x\tTOP-bar y", "top bar", "topbar top", "menu-")
@@ -19,6 +23,23 @@ NAMES = ("menu", "Menu x", "a_menu", "menus", "top", "x top", "bar", "x\tTOP-bar
 def test_the_names_found_are_those_with_the_pattern(names: list[str]) -> None:
     """Also if names have parts in common, and ``top`` of one name could be followed by ``bar`` of another."""
     assert NameIndex(names).matching(WORD) == [i for i, name in enumerate(names) if name and found_in(name, WORD)]
+
+
+PATTERNS = {
+    f"{module.__name__}.{name}": value
+    for module in (asides, boilerplate, callouts, choose, code, duplicates, embeds, short_pages)
+    for name, value in vars(module).items()
+    if isinstance(value, NamePattern)
+}
+
+
+@pytest.mark.parametrize("pattern", PATTERNS.values(), ids=list(PATTERNS))
+@given(st.data())
+def test_what_a_pattern_matches_has_one_of_its_literals(pattern: NamePattern, data: st.DataObject) -> None:
+    """The others would not be searched."""
+    hit = pattern.pattern.search(data.draw(st.from_regex(pattern.pattern)))
+    assert hit is not None
+    assert any(literal in hit[0] for literal in pattern.literals)
 
 
 def test_only_the_beginning_of_a_long_name_is_searched() -> None:
