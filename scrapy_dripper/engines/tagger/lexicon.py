@@ -141,8 +141,8 @@ def _longest(words: Collection[str]) -> str:
 
 
 _bits_of = _literals()
-_next_literal = re.compile(_longest(_bits_of)).search
-"""Finds the next place of a text at which a literal begins, and the longest one there. Literals may overlap."""
+_literals_in = re.compile(f"(?=({_longest(_bits_of)}))").findall
+"""Finds the longest literal at each place of a text. They may overlap."""
 
 
 @lru_cache(maxsize=1 << 12)
@@ -170,12 +170,10 @@ def _name_keywords(name: str) -> int:
     text = _normal(name)
     # Most keywords are literals. The regular expressions are only searched for groups with a keyword that begins here.
     bits = begun = 0
-    found = _next_literal(text)
-    while found is not None:
-        whole, first = _bits_of[found[0]]
+    for literal in _literals_in(text):
+        whole, first = _bits_of[literal]
         bits |= whole
         begun |= first
-        found = _next_literal(text, found.start() + 1)
     begun &= ~bits
     while begun:
         bit = begun & -begun
