@@ -11,7 +11,6 @@ import os
 import re
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
@@ -21,12 +20,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from scrapy_dripper.checks import FALLBACKS, LANGUAGE_MODELS, LONGEST_VALUE, METHODS, did_you_mean, is_method, short
-from scrapy_dripper.choose import MOST_TAKEN, REPEATED, Choice, ScoredPage, choose
+from scrapy_dripper.choose import REPEATED, Choice, ScoredPage, choose
 from scrapy_dripper.choose.short_pages import is_menu, shows_prose
 from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.config import OPTION_NAMES, OUTPUT_FIELDS, Config, check_methods
 from scrapy_dripper.data import SUSPECT, UNREAD, Document, Extraction, FallbackReason, Metadata, SiteData, attempt
-from scrapy_dripper.declared.schema_org import missing, tokens
+from scrapy_dripper.declared.schema_org import missing
 from scrapy_dripper.derived import measure, named_failures, naming, with_derived, with_front_matter
 from scrapy_dripper.engines import load_engine, profile_of
 from scrapy_dripper.engines.base import Engine, EngineError, Labels, checked, quality_of
@@ -344,19 +343,10 @@ class Extractor:
             made = made if found.is_empty else found
         if one.read is None:
             return made
-        page, config = one.read.page, one.config
-        failed, text = named_failures(made), made.text
-        checked_facts = () if text is None else page.facts
-        lost = attempt("facts", lambda: missing(checked_facts, page.blocks.text, text or ""), failed) or ()
-        made = naming(made, failed)
-        asks = config.empty == "auto" and config.fallback != "html"  # a whole page has all facts and all menus
-        if lost and made.fallback_reason is None and asks and not _is_settled(made):
-            error = f"the model's answer lacks declared facts: {', '.join(lost)}"
-            found = self.fall_back(one.document, FallbackReason.MISSING_FACTS, error)
-            still = missing(page.facts, page.blocks.text, found.text or "")
-            if set(still) < set(lost) and _share_kept(made.text or "", found.text or "") >= 1 - MOST_TAKEN:
-                made, lost = found, still
-        return made.with_details(blocks=len(page.blocks), missing=list(lost))
+        page, failed, text = one.read.page, named_failures(made), made.text
+        facts = () if text is None else page.facts
+        lost = attempt("facts", lambda: missing(facts, page.blocks.text, text or ""), failed) or ()
+        return naming(made, failed).with_details(blocks=len(page.blocks), missing=list(lost))
 
     def _made(self, one: _Pending) -> Extraction | PageError:
         """Return the extraction of a page from its labels, or that of a method, or the reason why the fallback is to
@@ -519,12 +509,6 @@ def _as_config(value: object) -> str:
 def _is_settled(made: Extraction) -> bool:
     """Return True if an answer is not doubted: rules of the user select something, or a template has answered."""
     return made.source == TEMPLATE or bool(made.details.get("rules"))
-
-
-def _share_kept(text: str, other: str) -> float:
-    """Return which share of the words of a text are in another one."""
-    words = Counter(tokens(text))
-    return (words & Counter(tokens(other))).total() / max(1, words.total())
 
 
 def _exceeded(page: Page, answer: Labels, cut: bool) -> Over | None:

@@ -1,4 +1,4 @@
-"""Leave out what is within a text but not of it: controls of the page, signatures in a forum, texts for no scripts, and
+"""Leave out what is within a text but not of it: controls of the page, notes of a forum, texts for no scripts, and
 what stands beside a text (:mod:`~scrapy_dripper.structures.asides`).
 
 A model sees these as part of the text that they stand in. People read past them.
@@ -7,24 +7,33 @@ A model sees these as part of the text that they stand in. People read past them
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from scrapy_dripper.choose.comments import FORUM
+from scrapy_dripper.choose.comments import FORUM, posts_of
 from scrapy_dripper.choose.headings import may_be_price
 from scrapy_dripper.choose.scored import LONGEST_LINE, ScoredPage
 from scrapy_dripper.page.nodes import short_text
 from scrapy_dripper.page.page import Bools, Flag, Tree
 from scrapy_dripper.page.tags import tag_mask
-from scrapy_dripper.page.vocabulary import CONTROLS, SHARING, SIGNATURES, TAG_LABELS, complete, either
+from scrapy_dripper.page.vocabulary import (
+    ANNOUNCEMENTS,
+    CONTROLS,
+    POST_NOTES,
+    SHARING,
+    SIGNATURES,
+    TAG_LABELS,
+    complete,
+    either,
+)
 from scrapy_dripper.structures import NEAR, NEARLY_ALL
 from scrapy_dripper.structures.asides import without_asides
 
 MOST_BOILERPLATE = 400
 """Maximum number of words that are left out of a page however sure the model is of them."""
-LONGEST_SIGNATURE = 60
-"""Maximum number of words of a signature."""
+LONGEST_SIGNATURE, LONGEST_NOTE = 60, 200
+"""Maximum number of words of a signature, and of what a page that is known to be a forum adds to its posts."""
 LEAST_SIGNATURES = 2
 """Minimum number of signatures on a page, if it is not known to be a forum. A single one ends a letter."""
 
@@ -38,13 +47,17 @@ _OPENS = ("aria-expanded", "aria-controls", "data-target", "data-toggle", "data-
 _unfolds = re.compile(r"^#\S|accord|collaps|faq", re.I).search
 _tags = re.compile(rf"(?:{either(TAG_LABELS)})\s?[:：]\s*", re.I).match
 _signature = complete(SIGNATURES, having=("sig",))
+_post_note = complete(POST_NOTES, having=("edit", "sig"))
+_announcement = complete(ANNOUNCEMENTS, having=("announcement",))
+_NO_NOTE = Flag.CODE | Flag.HEADING
 _is_signed = tag_mask("div", "p", "aside", "section", "footer", "td", "li")
+_is_note = _is_signed | tag_mask("blockquote")
 
 
 def without_boilerplate(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels without controls, signatures, asides and, if more text is outside, the texts for no scripts."""
     labels: Bools = main.copy()
-    labels[[*_controls(scored, main), *_signatures(scored)]] = False
+    labels[[*_controls(scored, main), *_signatures(scored), *_forum_notes(scored, main)]] = False
     # The texts of <noscript> ask for JavaScript, or stand in for something that a script has drawn by now.
     for_no_scripts = scored.flags & Flag.NOSCRIPT != 0
     if scored.chars[main & for_no_scripts].sum() < scored.chars[main & ~for_no_scripts].sum():
@@ -101,11 +114,35 @@ def _signatures(scored: ScoredPage) -> Iterator[int]:
     """Yield the signatures below posts, by the names of their elements."""
     tree = scored.page.tree
     signed = [i for i in scored.names.matching(_signature) if _is_signed[tree.tag[i]]]
-    if not signed or (len(signed) < LEAST_SIGNATURES and scored.page_type != FORUM):
-        return
+    if len(signed) >= (1 if scored.page_type == FORUM else LEAST_SIGNATURES):
+        yield from _short(scored, signed, LONGEST_SIGNATURE, _NO_NOTE)
+
+
+def _forum_notes(scored: ScoredPage, main: Bools) -> list[int]:
+    """Return what a forum adds to its posts, and its announcements outside of them, by the names of their elements."""
+    tree, matching = scored.page.tree, scored.names.matching
+    if scored.page_type != FORUM:
+        return []
+    of_invision = [i for i, node in enumerate(tree.nodes) if node.get("data-role") == "memberSignature"]
+    notes, outside = [*matching(_post_note), *of_invision], matching(_announcement)
+    posts = np.array([post.node for post in posts_of(scored, main)] if notes or outside else (), dtype=np.int64)
+    in_post = scored.page.within(posts.tolist())
+
+    def own(nodes: Iterable[int]) -> Iterator[int]:
+        return (i for i in nodes if _is_note[tree.tag[i]] and not ((i <= posts) & (posts < tree.end[i])).any())
+
+    found = [*_short(scored, own(notes if len(posts) else ()), LONGEST_NOTE, _NO_NOTE)]
+    announced = [i for i in _short(scored, own(outside), LONGEST_NOTE, Flag.CODE) if not in_post[i]]
+    is_little = 2 * scored.size[[i for i in announced if main[i]]].sum() < scored.size[main].sum()
+    return [*found, *announced] if is_little else found
+
+
+def _short(scored: ScoredPage, nodes: Iterable[int], most: int, others: int) -> Iterator[int]:
+    """Yield the blocks of elements with a limited number of words, and without blocks with other flags."""
+    tree = scored.page.tree
     # Sums over the blocks before each one, because elements with such names can be nested.
-    words, code = scored.page.blocks.words_before(), np.cumsum([0, *(scored.flags & Flag.CODE != 0)])
-    for node in signed:
+    words, apart = scored.page.blocks.words_before(), np.cumsum([0, *(scored.flags & others != 0)])
+    for node in nodes:
         a, b = int(tree.block_start[node]), int(tree.block_end[node])
-        if words[b] - words[a] <= LONGEST_SIGNATURE and code[b] == code[a]:
+        if words[b] - words[a] <= most and apart[b] == apart[a]:
             yield from range(a, b)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from lxml import etree
 
+from scrapy_dripper.choose.decision import MAYBE_FORUM
 from scrapy_dripper.choose.scored import ELSEWHERE, UNSEEN, ScoredPage
 from scrapy_dripper.page.page import Bools, Flag, Page, Tree
 from scrapy_dripper.page.tags import LONGEST_CLASS
@@ -67,13 +68,14 @@ def posts_of(scored: ScoredPage, main: Bools) -> list[ThreadPost]:
 
 
 def with_replies(scored: ScoredPage, main: Bools) -> Bools:
-    """Return the labels of a thread with the posts added of which nothing is main.
+    """Return the labels of what may be a thread with the posts added of which nothing is main.
 
     Only those of their parts are added that are main in the other posts. Probabilities sink along a page, so a model
     leaves out short replies, and the last ones.
     """
     page, tree = scored.page, scored.page.tree
-    if not main.any() or not is_thread(scored):
+    may_be_thread = is_thread(scored) or scored.labels.page_types.get(FORUM, 0) >= MAYBE_FORUM
+    if not main.any() or not may_be_thread:
         return main
     from scrapy_dripper.structures.posts import thread_posts  # as in posts_of
 

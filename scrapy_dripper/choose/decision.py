@@ -42,7 +42,7 @@ IS_WHOLE = tag_mask("pre", "dl", "blockquote", "details", "figure")
 """The tags of structures that readers see as one thing, although their parts differ. Tables are also used for layout:
 only those of data are added, by the caller."""
 
-MAYBE_FORUM = 0.15
+MAYBE_FORUM = 0.25
 """Minimum probability of a page to be a forum for its groups to be those of a thread."""
 
 RECALL_WEIGHTS: Mapping[str, float] = {

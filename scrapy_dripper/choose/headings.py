@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache, partial
 from itertools import chain, islice, takewhile
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from scrapy_dripper.choose.mask import mask_of
 from scrapy_dripper.choose.scored import ELSEWHERE, LIKELY, LONGEST_LINE, UNSEEN, ScoredPage
-from scrapy_dripper.declared import link_level
+from scrapy_dripper.declared import leads_away, link_level
 from scrapy_dripper.declared.elements import names_site
 from scrapy_dripper.declared.names import LINE, Match
 from scrapy_dripper.declared.schema_org import tokens
@@ -31,6 +31,7 @@ from scrapy_dripper.page.vocabulary import (
     REPLIES,
     STANDFIRSTS,
     TIME_LABELS,
+    TITLES,
     either,
 )
 from scrapy_dripper.structures import NEARLY_ALL
@@ -47,6 +48,8 @@ LEAD_BLOCKS = 4
 """Number of blocks below the headline that may hold such a sentence, including dates and authors."""
 DESCRIPTION_LETTERS = 20
 """Minimum number of letters that the beginnings of a standfirst and of a description have in common."""
+MOST_JOINED = 4
+"""Maximum number of blocks of a heading that is read as one."""
 SUBTITLE_WORDS = 3
 """Minimum number of words of a part of the title that a heading below the headline repeats."""
 
@@ -59,41 +62,68 @@ _UNSEEN = Flag.FOOTER | Flag.DIALOG | Flag.HIDDEN
 _ELSEWHERE = Flag.NAV | Flag.ASIDE
 _LISTED = Flag.LIST | Flag.BUTTON | Flag.FORM
 _H1 = TAGS["h1"]
+_RANKS = np.zeros(max(TAGS.values()) + 1, dtype=np.int8)
+_RANKS[[TAGS[f"h{rank}"] for rank in range(1, 7)]] = range(1, 7)
 _standfirst = re.compile(rf"[\s_-](?:{either(STANDFIRSTS)})(?=[\s_-]|$)").search
+_title = re.compile(rf"[\s_-](?:{either(TITLES)})(?=[\s_-]|$)").search
 _ends_sentence = re.compile(r"[.!?…。！？][\"”»“’」』]?\Z").search
 
 
 def with_headline(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels with the headline as the first main block or, if the user drops it, without the headline.
 
-    Main blocks above the headline are removed unless they are prices or the model is sure of them; they are dates,
-    categories and breadcrumbs. The lead below it becomes main (:func:`_lead`). If nothing is main, or no
-    headline is found, the labels are returned unchanged.
+    Main blocks above the headline, if they have no body text, are removed unless they are prices or the model is sure
+    of them; they are dates, categories and breadcrumbs. The lead below it becomes main (:func:`_lead`). If nothing is
+    main, or no headline is found, the labels are returned unchanged.
     """
     page, p = scored.page, scored.probabilities
     found = headline(page, main)
     if found is None:
         return main
     labels: Bools = main.copy()
-    labels[_lead(scored, main, found)] = True
+    end = _joined_headings(page)[found][1]
+    labels[_lead(scored, main, found, end)] = True
     if page.config.title == "drop":
-        labels[found] = False
+        if scored.flags[found] & _HEADING or "\n" not in page.blocks.text[found]:  # or else it also says who and when
+            labels[found:end] = False
         return labels
-    labels[found] = True
-    for i in np.flatnonzero(main[:found]).tolist():
+    labels[found:end] = True
+    above = main[:found]
+    is_first = not (above & (scored.size[:found] >= BODY_WORDS) & (scored.flags[:found] & _HEADING == 0)).any()
+    for i in np.flatnonzero(above).tolist() if is_first and main[found:].any() else ():
         labels[i] = p[i] >= LIKELY or may_be_price(page.blocks.text[i])
     return labels
 
 
-def _lead(scored: ScoredPage, main: Bools, found: int) -> list[int]:
-    """Return the blocks of the lead, which is between the headline and the first main block.
+class _Joined(dict[int, tuple[int, int]]):
+    """The headings of several short blocks, by the first one: the node, and the block behind the last."""
+
+    def __missing__(self, block: int) -> tuple[int, int]:
+        return -1, block + 1
+
+
+def _joined_headings(page: Page) -> _Joined:
+    """Return the headings of several short blocks that are shown alike, which no standard allows."""
+    tree, blocks, found = page.tree, page.blocks, _Joined()
+    for node in np.flatnonzero((_RANKS[tree.tag] > 0) & (tree.block_end - tree.block_start > 1)).tolist():
+        a, b = int(tree.block_start[node]), int(tree.block_end[node])
+        flags = np.bitwise_or.reduce(tree.flags[blocks.context[a:b]] | tree.flags[blocks.leaf[a:b]])
+        apart = flags & ~tree.flags[node] & (UNSEEN | ELSEWHERE | Flag.ASIDE | Flag.BUTTON)
+        longest = max(len(text.split()) for text in blocks.text[a:b])
+        if not apart and b - a <= MOST_JOINED and longest <= LONGEST_HEADING:
+            found.setdefault(a, (node, b))
+    return found
+
+
+def _lead(scored: ScoredPage, main: Bools, found: int, end: int) -> list[int]:
+    """Return the blocks of the lead, which is between the end of the headline and the first main block.
 
     It has sentences that are likely enough, and the standfirst, which models often mistake for a summary. A standfirst
     is what a description in the page's head says, a heading that repeats another part of its title, or named as such.
     """
-    below = range(found + 1, min(found + 1 + LEAD_BLOCKS, len(main)))
+    below = range(end, min(end + LEAD_BLOCKS, len(main)))
     page, flags, texts = scored.page, scored.flags, scored.page.blocks.text
-    name = _letters(texts[found])
+    name = _letters(" ".join(texts[found:end]))
     descriptions = [text for text in map(_letters, page.declared.descriptions) if text and text != name]
     subtitles = {"".join(words) for words in page.declared.names.words if len(words) >= SUBTITLE_WORDS} - {name}
     lead: dict[str, int] = {}  # by text, because themes repeat a standfirst for narrow screens
@@ -103,7 +133,7 @@ def _lead(scored: ScoredPage, main: Bools, found: int) -> list[int]:
         letters, size, is_heading = _letters(texts[i]), len(tokens(texts[i])), flags[i] & _HEADING != 0
         if (
             (is_heading and letters in subtitles)
-            or (size >= PLAIN_WORDS and (_is_named_so(page, i) or _is_one_of(letters, descriptions)))
+            or (size >= PLAIN_WORDS and (_is_named_so(page, i, _standfirst) or _is_one_of(letters, descriptions)))
             or (
                 scored.probabilities[i] >= LEAD_PROBABILITY
                 and size >= (SUBLINE_WORDS if is_heading else BODY_WORDS)
@@ -114,12 +144,12 @@ def _lead(scored: ScoredPage, main: Bools, found: int) -> list[int]:
     return list(lead.values())
 
 
-def _is_named_so(page: Page, block: int) -> bool:
-    """Return True if the element of a block, or the one around it that begins with it, is named as a standfirst."""
+def _is_named_so(page: Page, block: int, search: Callable[[str], re.Match[str] | None]) -> bool:
+    """Return True if the element of a block, or the one around it that begins with it, has a name that is found."""
     tree, node = page.tree, int(page.blocks.context[block])
     around = (node, max(0, int(tree.parent[node])))
     return any(
-        tree.block_start[i] == block and _standfirst(f" {tree.names[i][:LONGEST_CLASS].lower()}") for i in around
+        tree.block_start[i] == block and search(f" {tree.names[i][:LONGEST_CLASS].lower()}") is not None for i in around
     )
 
 
@@ -143,14 +173,15 @@ def headline(page: Page, main: Bools) -> int | None:
     is called (:attr:`~scrapy_dripper.declared.Declared.names`). An ``h1`` comes before other headings, which may be
     subtitles, series or versions, unless it only repeats the end of the title. Without such a heading, the headline is
     a line above the text that is not a heading but has exactly the words of a name, or is the title, or the ``h1``
-    above the text if there is only one, which also comes before a heading with which a name only begins. A hidden
-    ``h1`` is only taken if there is none of these, and if it has exactly the words of a headline in the metadata. The
-    name of the site and other hidden blocks are never the headline.
+    above the text if there is only one, which also comes before a heading with which a name only begins. If there is
+    none of these, it is the heading that is called as the page, the nearest one above the text or else the first ``h1``
+    below; a short line with the words of a name whose class says that it is a title; or a hidden ``h1`` with exactly
+    the words of a headline in the metadata. The name of the site and other hidden blocks are never the headline.
     """
     numbers = np.flatnonzero(main).tolist()
     if not numbers:
         return None
-    names, texts = page.declared.names, page.blocks.text
+    names, texts = page.declared.names, [*page.blocks.text]
     flags = (page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]).tolist()
     # A notice for browsers without scripts is above the headline.
     no_body = _HEADING | (Flag.NOSCRIPT if any(not flags[i] & Flag.NOSCRIPT for i in numbers) else 0)
@@ -159,10 +190,13 @@ def headline(page: Page, main: Bools) -> int | None:
     unseen, elsewhere = _UNSEEN & ~flags[body], _ELSEWHERE & ~flags[body]
     contexts = page.blocks.context.tolist()
     tags = page.tree.tag[contexts].tolist()
-    line = tokens(page.headline or "") if page.declared.name.reason == LINE else None
+    for i, (node, end) in _joined_headings(page).items():
+        texts[i:end] = " ".join(texts[i:end]), *[""] * (end - i - 1)
+        tags[i] = page.tree.tag[node]
     named: list[tuple[Match, bool, int]] = []  # headings that share words with a name, the best one is the largest
     h1s: dict[str, tuple[int, list[str]]] = {}  # outside of menus and sidebars
-    lines, hidden = list[int](), list[int]()
+    lines: tuple[list[int], list[int], list[int]] = ([], [], [])  # by their rank
+    hidden: list[int] = []
     for i, text in enumerate(texts[: body + 1]):
         h1, aside = tags[i] == _H1, flags[i] & elsewhere != 0
         if len(text) > LONGEST_LINE:
@@ -173,26 +207,45 @@ def headline(page: Page, main: Bools) -> int | None:
             continue
         words = tokens(text)
         if not flags[i] & _HEADING:
-            is_line = not aside and not flags[i] & _LISTED and (words == line or names.is_line(words))
-            if is_line and not (
-                flags[i] & Flag.LINK and link_level(page.tree.nodes[contexts[i]], page.url or ANYWHERE)
-            ):
-                lines.append(i)
+            lines[0 if aside or flags[i] & _LISTED else _line_rank(page, i, words)].append(i)
         elif words and not (names.is_other(words) or names.ends(words) or names_site(page.tree.names[contexts[i]])):
             match = names.match(words, h1=h1)
             h1 &= not aside
             letters = "".join(words)
             if match and (not aside or (match is Match.ALL and tags[i] == _H1)):
                 named.append((match, h1 and letters != names.ending, i))
-            if h1:
+            if h1 and not (flags[i] & Flag.LINK and leads_away(page.tree.nodes[contexts[i]], page.url)):
                 h1s[letters] = i, words
     match, _, best = max(named, default=(Match.FEW, False, -1))
     if match > Match.FIRST or (match and len(h1s) != 1):
         # Prefer an h1 that also has other words, such as a chapter number, to the heading of its first section.
         longer = (i for i, words in h1s.values() if i < best and set(tokens(texts[best])).issubset(words))
         return next(longer, best)
-    only = [i for i, _ in h1s.values()] if len(h1s) == 1 else []
-    return next(chain(lines[-1:], only, _drawn(page, hidden, texts[: body + 1])), None)
+    seen = (i for i, own in enumerate(flags) if own & _HEADING and not own & (unseen | elsewhere))
+    called = _with_page_name(page, [(i, texts[i]) for i in seen])
+    only = [i for i, words in h1s.values() if len(h1s) == 1 and not (called and names.fit(words) == 0)]
+    near = [i for i in called if i <= body][-1:] or [i for i in called if tags[i] == _H1]
+    return next(chain(lines[2][-1:], only, near, lines[1][-1:], _drawn(page, hidden, texts[: body + 1])), None)
+
+
+def _line_rank(page: Page, block: int, words: Sequence[str]) -> int:
+    """Return 2 for a line with the words of a name of the page, 1 for a short one that is named as a title, else 0."""
+    names, name = page.declared.names, page.declared.name
+    first, *rest = page.blocks.text[block].split("\n")
+    is_first = bool(rest) and max(len(tokens(line)) for line in rest) < BODY_WORDS and names.is_line(tokens(first))
+    is_line = is_first or names.is_line(words) or (name.reason == LINE and words == tokens(name.text))
+    if not (is_line or names.is_named(words)):
+        return 0
+    leads_up = link_level(page.tree.nodes[page.blocks.context[block]], page.url or ANYWHERE)
+    return 0 if leads_up else 2 if is_line else int(_is_named_so(page, block, _title))
+
+
+def _with_page_name(page: Page, headings: Iterable[tuple[int, str]]) -> list[int]:
+    """Return those of some headings, given with their text, that are called as the page."""
+    names, words = page.declared.names, tokens(page.headline or "")
+    match = names.match(words, h1=True)
+    is_own = match is Match.ALL or (match is Match.MOST and not names.ends(words))
+    return [i for i, text in headings if is_own and _letters(text) == "".join(words)]
 
 
 def _drawn(page: Page, hidden: list[int], above: Sequence[str]) -> Iterator[int]:
@@ -206,6 +259,8 @@ def _drawn(page: Page, hidden: list[int], above: Sequence[str]) -> Iterator[int]
 
 LONGEST_PRICE, LONGEST_FACT = 30, 500
 """Maximum length of a price, and of a fact of a recipe with its label, in characters."""
+MOST_AMOUNT = 4
+"""Maximum number of words of an amount, such as 1 1/2 cups. One of more than two letters may be no number."""
 BLOCKS_ABOVE_NAME, BLOCKS_BELOW_NAME = 8, 40
 """Maximum number of blocks from a fact above the name of a page to it, and from the name, or the end of a recipe, to a
 fact below. A price that is not declared is as near as the first, on either side."""
@@ -240,14 +295,14 @@ def with_facts(scored: ScoredPage, main: Bools) -> Bools:
     """
     if not main.any():
         return main
-    tags = scored.page.tree.tag[scored.page.blocks.context]
-    headings = np.flatnonzero((tags == _H1) & (scored.flags & UNSEEN == 0))
+    tree, context = scored.page.tree, scored.page.blocks.context
+    is_h1 = (tree.tag[context] == _H1) | (tree.tag[np.maximum(tree.parent[context], 0)] == _H1)
+    headings = np.flatnonzero(is_h1 & (scored.flags & UNSEEN == 0))
     texts, title = scored.page.blocks.text, scored.page.headline
     name = next((i for i in headings.tolist() if texts[i] == title), int([*headings, np.argmax(main)][0]))
-    named = list(_named(scored, main, name))
     labels: Bools = main.copy()
-    labels[[*_price(scored, main, name), *named, *_alike(scored, named), *_tracks(scored)]] = True
-    labels[[*_of_recipe(scored, main, name)]] = True
+    labels[[*_price(scored, main, name), *_named(scored, main, name), *_tracks(scored)]] = True
+    labels[[*_of_recipe(scored, main, name), *_ingredients(scored, main, name)]] = True
     return labels
 
 
@@ -321,23 +376,6 @@ def _named(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
             yield i
 
 
-def _alike(scored: ScoredPage, facts: Sequence[int]) -> list[int]:
-    """Return the likely short texts in a row with facts that are like them, such as the kind of a job and its place."""
-    if not facts:
-        return []
-    tree, context = scored.page.tree, scored.page.blocks.context
-    may = (
-        (scored.probabilities >= HEADING_PROBABILITY) & (scored.chars <= LONGEST_PRICE) & (scored.flags & _BARRED == 0)
-    )
-    may[facts] = True
-    goes_on = may[1:] & may[:-1]
-    for column in (tree.parent[context], tree.tag_class[context]):
-        goes_on &= column[1:] == column[:-1]
-    row = np.concatenate([[0], np.cumsum(~goes_on)])
-    found: list[int] = np.flatnonzero(may & np.isin(row, row[facts])).tolist()
-    return found
-
-
 def _tracks(scored: ScoredPage) -> Iterator[int]:
     """Yield the texts that are declared tracks of an album, with or without their length."""
     declared = {_letters(track) for track in scored.page.declared.linked.tracks()} - {""}
@@ -365,6 +403,45 @@ def _of_recipe(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
             yield from (i, i + 1)
 
 
+def _ingredients(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
+    """Yield the texts below the name that are declared ingredients, each as often as it is declared, also behind an
+    amount, and some of them in two blocks; and lists of which most lines are.
+    """
+    page, texts = scored.page, scored.page.blocks.text
+    left = Counter(_letters(fact.text) for fact in page.facts if fact.kind == "ingredient")
+    if len(left) <= 1:
+        return
+
+    def found(text: str) -> list[str]:
+        """Return the ingredients among the lines of a text."""
+        return [one for line in text.split("\n") if (one := _ingredient(tokens(line), left))]
+
+    for i in np.flatnonzero(main).tolist():
+        left.subtract(found(texts[i]))
+    is_seen = (scored.flags & (UNSEEN | Flag.NAV | Flag.BUTTON) == 0) & (scored.chars <= 3 * LONGEST_FACT)
+    is_seen[: name + 1] = False
+    for i in np.flatnonzero(is_seen & ~main).tolist():
+        end, those = i + 1, found(texts[i])
+        if not those and is_seen[i : i + 2].sum() > 1:
+            end, those = i + 2, found(f"{texts[i]} {texts[i + 1]}")
+        if any(left[one] > 0 for one in those) and 2 * len(those) > texts[i].count("\n") + 1:
+            left.subtract(those)
+            yield from range(i, end)
+
+
+def _ingredient(words: Sequence[str], declared: Collection[str]) -> str:
+    """Return the declared ingredient that some words are, also behind numbers and a unit, or an empty string."""
+    for amount in range(min(len(words), MOST_AMOUNT + 1)):
+        said = "".join(words[amount:])
+        if said in declared:
+            return said
+        if amount == 0 and not words[0][0].isnumeric():
+            break
+        if sum(len(word) > 2 and not word[0].isnumeric() for word in words[: amount + 1]) > 1:
+            break
+    return ""
+
+
 HEADING_PROBABILITY = 0.2
 """Minimum probability for a heading to follow its section into the main content."""
 MOST_EMPTY = 3
@@ -373,8 +450,6 @@ LONGEST_HEADING = 12
 """Maximum number of words of a heading. A longer one says something by itself."""
 
 _asks = re.compile(rf"(?:{either(REPLIES)})\W*(?:cancel reply\W*)?", re.I).fullmatch
-_RANKS = np.zeros(max(TAGS.values()) + 1, dtype=np.int8)
-_RANKS[[TAGS[f"h{rank}"] for rank in range(1, 7)]] = range(1, 7)
 _is_image = tag_mask(*MEDIA)
 _BARRED = UNSEEN | ELSEWHERE | Flag.LINK | Flag.BUTTON
 
@@ -389,7 +464,9 @@ def with_headings(scored: ScoredPage, main: Bools) -> Bools:
     """
     page, tree, blocks = scored.page, scored.page.tree, scored.page.blocks
     own, outer = _RANKS[tree.tag[blocks.context]], _RANKS[tree.tag[np.maximum(tree.parent[blocks.context], 0)]]
-    ranks: list[int] = np.where(own, own, outer).tolist()  # of the heading that each block is in, or 0
+    ranks: list[int] = np.where(own, own, outer).tolist()  # of the heading that each block begins, or 0
+    for start, (_, stop) in _joined_headings(page).items():
+        ranks[start + 1 : stop] = [0] * (stop - start - 1)
     # A paragraph may begin with a button, such as a reference that opens a note.
     seen = (scored.flags & UNSEEN == 0) & ((scored.flags & Flag.BUTTON == 0) | (scored.size > LONGEST_HEADING))
     may_be = ~main & (scored.flags & _BARRED == 0) & (scored.probabilities >= HEADING_PROBABILITY)

@@ -114,8 +114,6 @@ ADVICE = {
     FallbackReason.PARSE_ERROR: _REPORT,
     FallbackReason.TRUNCATED_PARSE: _REPORT,
     FallbackReason.NO_BLOCKS: _SCRIPTS,
-    FallbackReason.MISSING_FACTS: "the model loses what these pages declare; correct a few of them and let the model "
-    "learn from them (scrapy-dripper learn), or set DRIPPER_EMPTY to 'answer' to keep its text",
     FallbackReason.NO_MAIN: _SCRIPTS,
     FallbackReason.JS_SHELL: f"scripts fill these pages: let a browser download them: {JAVASCRIPT}",
     FallbackReason.ENGINE_ERROR: "the engine does not work: 'scrapy-dripper doctor' tests it on a page",

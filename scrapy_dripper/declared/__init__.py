@@ -270,6 +270,13 @@ def link_level(heading: HtmlElement, url: str) -> int:
     return level or 2 * names_site(heading.get("class") or "")
 
 
+def leads_away(heading: HtmlElement, url: str) -> bool:
+    """Return True if the link of a heading leads to another page."""
+    link = next(chain(heading.iter("a"), islice(heading.iterancestors("a"), 1)), None)
+    target = "" if link is None else _base_url(url, link.get("href") or "")
+    return link is not None and target.partition("#")[0] != url.partition("#")[0]
+
+
 def _read_meta(element: HtmlElement, first: dict[str, list[str]], more: dict[str, list[str]]) -> None:
     content = (element.get("content") or "").strip()
     if not content:

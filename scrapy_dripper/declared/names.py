@@ -115,7 +115,7 @@ class Names:
         self.words = list({_joined(one): one for one in known}.values())
         """The words of each name, and of the parts of ``<title>``, except those of the site."""
         self._sets = [frozenset(one) for one in self.words]
-        self._lines = {_joined(one) for one in self.words if len(one) >= LINE_WORDS}
+        self._joined = {_joined(one) for one in self.words}
 
     def is_site(self, words: Sequence[str]) -> bool:
         """Return True for the name of the site, or a part of its host."""
@@ -133,9 +133,13 @@ class Names:
         """Return True for words of the last part of ``<title>`` if that is short, as the name of a site is."""
         return self._site_part.issuperset(words)
 
+    def is_named(self, words: Sequence[str]) -> bool:
+        """Return True for exactly the words of a name that is not that of the site."""
+        return _joined(words) in self._joined and not self.is_site(words)
+
     def is_line(self, words: Sequence[str]) -> bool:
-        """Return True if a line that is no heading has exactly the words of a name."""
-        return _joined(words) in self._lines and not self._site_part.issuperset(words)
+        """Return True if a line that is no heading has exactly the words of a name, and is long enough for one."""
+        return len(words) >= LINE_WORDS and self.is_named(words) and not self._site_part.issuperset(words)
 
     def is_most(self, line: str) -> bool:
         """Return True for a line that is ``<title>``, or most of it: all but other parts behind it, or before it."""

@@ -131,7 +131,7 @@ def _one_body(root: HtmlElement) -> HtmlElement:
             return root
         body = cast("HtmlElement", etree.SubElement(root, "body"))
     head = root.find("head")
-    if head is not None:
+    if head is not None and root.index(head) < root.index(body):
         text, head.tail = xml_text(head.tail or ""), None  # with crossed tags, content can follow the head
         _put_first(body, text, root[root.index(head) + 1 : root.index(body)])
     after = False

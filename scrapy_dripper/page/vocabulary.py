@@ -202,10 +202,19 @@ TAG_LABELS: Group = (
 
 
 SIGNATURES: Group = (
-    *("sig", "signature", "sig[-_]text", "signature[-_]?text", "signaturecontainer", "signature[-_]container"),
-    *("(?:post|forum|user|message|bbcode|postbit|js|member)[-_]?(?:sig|signature)",),
+    "(?:(?:post|forum|user|message|bbcode|postbit|js)[-_]?)?(?:sig|signature)(?:[-_]?(?:text|content|container))?",
 )
 """Names of the elements of signatures in forums, complete."""
+
+POST_NOTES: Group = (
+    "(?:message-|post-?)?last[-_]?edit(?:ed)?(?:[-_]?(?:by|info))?",
+    *("(?:message-|post-?)?edit(?:ed)?[-_]?(?:by|note|notice|info|reason)", "ipscomment_edited"),
+    *("(?:[a-z]{1,20}[-_]{0,2})?signature(?:[-_](?:body|(?:content[-_])?wrapper))?", "(?:k|member[-_]?)sig"),
+)
+"""Names of what a forum adds to its posts: signatures, and who has edited one; complete."""
+
+ANNOUNCEMENTS: Group = (r"(?:global[-_]?)?announcements?[-_]?\d{0,8}",)
+"""Names of what a forum says above its threads, complete."""
 
 # ---------------------------------------------------------------------- what belongs to the headline
 STANDFIRSTS: Group = (
@@ -214,6 +223,12 @@ STANDFIRSTS: Group = (
     *("sottotitolo", "ingress"),
 )
 """Whole names of the sentence below a headline that says what the text is about."""
+
+TITLES: Group = (
+    *(r"title\d?", "headline", "head", "heading", "subject", "name", "titel", "titre", "t[ií]tulo", "titolo"),
+    *("tytu[lł]", "biaoti"),
+)
+"""Whole names of the title of a text that is no heading."""
 
 HEROES: Group = ("hero", "jumbotron")
 """Parts of names of the element at the top of a site, with its name, a sentence and links."""
@@ -308,7 +323,7 @@ class NameIndex:
     def __init__(self, names: Sequence[str]) -> None:
         """Only the beginning of each name, with at most :data:`LONGEST_CLASS` characters, is searched."""
         self._of_nodes, self._unique = names, [*set(names)]
-        self._folded = folded("\0".join([name[:LONGEST_CLASS] for name in self._unique])).split("\0")
+        self._folded = folded("\0".join([name[:LONGEST_CLASS] for name in self._unique])).split("\0") if names else []
         # Names have many parts in common. Each is searched once, with white space before it.
         self._text = "\n" + "\n".join({*" ".join(self._folded).split()}) + "\n"
 
@@ -325,6 +340,6 @@ class NameIndex:
         matched = {line[1:] for line in lines if search(line)}
         if not matched:
             return []
-        named = zip(self._unique, self._folded, strict=False)
-        found = {name for name, own in named if any(map(own.count, matched)) and not matched.isdisjoint(own.split())}
+        pairs = zip(self._unique, self._folded, strict=True)
+        found = {name for name, own in pairs if not matched.isdisjoint(own.split())}
         return [i for i, name in enumerate(self._of_nodes) if name in found]

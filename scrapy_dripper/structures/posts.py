@@ -49,6 +49,7 @@ _NOT_HERE = Flag.QUOTE | Flag.NAV | Flag.FOOTER | Flag.HIDDEN
 # How long ago a post was written, which is the date that many forums show.
 _AGO = (
     r"(?:\d{1,3}|an?|one|few)\s(?:second|sec|minute|min|hour|hr|day|week|month|mo|year|yr)s?\.?\sago",
+    r"\d{1,3}(?:s|m|min|h|hr|d|w|mo|y|yr)s?\sago",
     r"vor\s\S{1,10}\s(?:sekunde|minute|stunde|tag|woche|monat|jahr)\w{0,2}",
     *(r"il y a \d{1,3}\s\w{1,9}", r"hace \d{1,3}\s\w{1,9}", r"há \d{1,3}\s\w{1,9}", r"\d{1,3}\s\w{1,9} (?:geleden|fa)"),
 )
@@ -56,13 +57,21 @@ _DAYS = (
     *("today", "yesterday", "heute", "gestern", "aujourd'hui", "hier", "ayer", "hoy", "oggi", "ieri", "vandaag"),
     *("gisteren", "dzisiaj", "wczoraj", "сегодня", "вчера"),
 )
-_AGO_EAST = (r"\d{1,3}\s?(?:秒|分钟|分|小时|小時|時間|天|日|周|週|个月|個月|か月|月|年)(?:以?前)", "昨天", "昨日")
+_AGO_EAST = (
+    r"(?:\d{1,3}|半)\s?(?:秒|分钟|分鐘|分|小时|小時|時間|天|日|周|週|个月|個月|か月|月|年)(?:以?前)",
+    r"(?:昨天|昨日|前天|今天)\s?\d",
+    r"^(?:\w{1,4}\s)?\W*(?:昨天|昨日|前天|今天|刚刚|剛剛)\W*$",
+)
 # What a date is of, if it is not that of the post.
 _NOT_OF_POST = (
     "(?:last |zuletzt )?(?:edited|bearbeitet|editado|modificato|modifié)",
     *("joined", "join date", "registered", "registriert", "member since", "birthday", "active", "viewed"),
     *("start date", "thread starter", "last (?:post|reply|activity)", "neuester beitrag", "modified", "updated"),
     r"\S{1,30} (?:wrote|schrieb|a écrit|escribió)\b",
+)
+_NOT_OF_POST_EAST = (
+    *("注册(?:时间|日期|于)", "註冊(?:時間|日期)", "最后(?:登录|访问|回复|编辑)", "最後(?:登錄|登入|回覆|編輯)"),
+    *("本[帖贴]最[后後]由", "更新[于於]"),
 )
 # Whole names of the elements that hold the author of a post, and parts of their names.
 _AUTHORS = (
@@ -75,13 +84,14 @@ _AUTHOR_PARTS = (
 )
 # Parts of the addresses of members' pages.
 _PROFILES = (
-    r"/(?:users?|members?|profiles?|u|authors?|people|usuarios?|membres?|benutzer|mitglieder|space-uid)[/.?=-]",
+    r"/(?:users?|members?|profiles?|u|authors?|people|usuarios?|membres?|benutzer|mitglieder)[/.?=-]",
     r"[?&](?:u|uid|user|user_id|userid|mode=viewprofile)=",
-    *("/@", r"(?:member|profile|memberlist)\.php"),
+    *("/@", r"(?:member|profile|memberlist)\.php", "(?:^|/)space-uid-"),
 )
 # What is in the same elements as names.
 _NOBODY = frozenset({"[email protected]"}).union(
-    "author login logged member offline online op poster profile quote reply report share user".split()
+    "author login logged member offline online op poster profile quote reply report share user "
+    "发表于 發表於 发布于 發佈於 回复 回覆 楼主 樓主 来自 只看该作者 只看楼主".split()
 )
 # Class names that differ among the posts of a thread.
 _STATES = frozenset("odd even alt alternate first last new unread row bg rowodd roweven firstpost".split())
@@ -94,7 +104,7 @@ _ago = re.compile(
     rf"\b(?:{either(_AGO)})\b|\b(?:{either(_DAYS)}),?\s(?:\w{{1,4}}\s){{0,2}}\d|^(?:{either(_DAYS)})$|{either(_AGO_EAST)}",
     re.I,
 ).search
-_not_of_post = re.compile(rf"\b(?:{either(_NOT_OF_POST)})", re.I).search
+_not_of_post = re.compile(rf"\b(?:{either(_NOT_OF_POST)})|{either(_NOT_OF_POST_EAST)}", re.I).search
 _machine = re.compile(r"\d{4}-\d\d-\d\d(?!\d)").match
 _is_author = re.compile(rf"(?:^|[\s_-])(?:{either(_AUTHORS)})(?:$|[\s_-])|{either(_AUTHOR_PARTS)}").search
 _profile = re.compile(either(_PROFILES)).search

@@ -55,6 +55,39 @@ def test_a_recipe_says_how_long_it_takes_and_how_much_it_makes(markup: str, time
     assert not added(bare.page, with_facts(bare, marked(bare.page)))
 
 
+INGREDIENTS = (
+    '<script type="application/ld+json">{"@type": "Recipe", "name": "Soup", "recipeIngredient": '
+    '["2 cups red lentils", "1 onion", "Salz"]}</script>'
+)
+
+
+@pytest.mark.parametrize(
+    ("markup", "expected"),
+    [
+        ("<ul><li><a href=/lentils>2 cups red lentils</a><li>1 onion</ul>", ["2 cups red lentils\n1 onion"]),
+        (
+            "<div>2 cups</div><div>red lentils</div><div>1</div><div>onion</div>",
+            ["2 cups", "red lentils", "1", "onion"],
+        ),
+        ("<table><tr><td>2 cups<td>red lentils<tr><td>1<td>onion</table>", ["2 cups red lentils\n1 onion"]),
+        ("<form><label>1 onion</label></form><p>1 1/2 EL Salz<p>About 1 onion", ["1 onion", "1 1/2 EL Salz"]),
+        # each as often as it is declared, and nothing with other words
+        (
+            "<ul><li>1 onion<li>Salz<li>2 cups red lentils</ul><div><p>1 onion<p>Salz</div>",
+            ["1 onion\nSalz\n2 cups red lentils"],
+        ),
+        ("<p>3 recipes with Salz<p>Salz<br>Buy it in our shop<button>Salz</button>", []),
+        ("<nav><p>1 onion</nav><p hidden>1 onion<p>1 onion, and two more for the bread of the day after", []),
+    ],
+)
+def test_declared_ingredients_are_content(markup: str, expected: list[str]) -> None:
+    known = given(f"<p>1 onion</p>{INGREDIENTS}<h1>Soup</h1>{markup}{TEXT}", 0.1)
+
+    assert added(known.page, with_facts(known, marked(known.page))) == expected
+    other = given(f"{RECIPE}<h1>Soup</h1>{markup}{TEXT}", 0.1)
+    assert not added(other.page, with_facts(other, marked(other.page)))
+
+
 # ---------------------------------------------------------------------- the price of a product
 def priced(body: str, price: str) -> list[str]:
     """Return the blocks that become main on a page that declares a price."""
@@ -271,16 +304,6 @@ def test_names_below_the_text_lead_to_other_pages() -> None:
 
     assert said(job, f"<h1>Baker</h1>{text}<p><a href=/l>Jobs London</a></p>") == []
     assert said(job, f"<h1>Baker</h1><p>Central London</p>{text}") == ["Central London"]
-
-
-def test_what_is_in_a_row_with_a_fact_comes_with_it() -> None:
-    """If it is likely and short."""
-    data = {"@type": "JobPosting", "jobLocation": {"address": {"addressLocality": "Bergen"}}}
-    row = "<div class=row>Kitchen</div><div class=row>Bergen</div><div class=row>Permanent</div><div>Share</div>"
-    body = f"<h1>Baker</h1><div>{row}<div class=row>Print</div></div><p>- You bake."
-
-    assert said(data, body, 0.3) == ["Kitchen", "Bergen", "Permanent"]
-    assert said(data, body, 0.1) == ["Bergen"]
 
 
 ALBUM = (

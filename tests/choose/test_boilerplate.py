@@ -154,6 +154,53 @@ def test_other_things_with_such_a_name_stay(body: str) -> None:
     assert "editor" in found or "build(height)" in found or MORE in found
 
 
+FORUM_POST = "<div class=post><b class=author>{}</b><p class=date>6 May 2024</p><p>{}</p>{}</div>"
+
+
+def left_out(body: str, page_type: str = "forum") -> list[str]:
+    """Return the lines of a thread that are left out, although the model is sure of all."""
+    page = read(Document(body, "https://example.org/"), Config())
+    p = np.full(len(page.blocks), 0.9, dtype=np.float32)
+    main = without_boilerplate(ScoredPage(page, Labels(p, page_types={page_type: 1.0})), p > 0)
+    return [text for text, stays in zip(page.blocks.text, main, strict=True) if not stays]
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        f"<div class=signature>{MORE * 4}</div>",
+        f"<div data-role=memberSignature>{MORE}</div>",
+        *(f"<div class={name}>{MORE}</div>" for name in ("ipsEntry__signature", "ksig", "signature-content-wrapper")),
+        "<div class=message-lastEdit>Last edited: 3 May</div>",
+        "<div class=member-signature>public void build(int height)</div>",
+    ],
+)
+def test_what_a_forum_adds_to_posts_is_left_out(note: str) -> None:
+    """On other pages, things with these names are content, such as what methods are called with."""
+    thread = FORUM_POST.format("Ada", TEXT * 4, note) + FORUM_POST.format("Bo", MORE, "")
+    assert len(left_out(thread)) == 1
+    assert not left_out(thread, "article")
+
+
+THREAD = FORUM_POST.format("Ada", TEXT, "") + FORUM_POST.format("Bo", MORE, "")
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (f"<div id=announcement205><p>Closed on Monday.</p></div>{THREAD}", ["Closed on Monday."]),
+        # around the thread, a post of a thread about it, a heading, and without posts
+        (f"<div id=announcement>{THREAD}</div>", []),
+        (THREAD.replace("class=post", "class='post announcement'"), []),
+        (THREAD.replace("class=post", "class='post lastedit'"), []),
+        (f"<h1 id=announcements>News</h1><div id=signature><h2>Dams</h2><p>{TEXT}</p></div>{THREAD}", []),
+        (f"<div class=announcement><p>{TEXT}</p></div>", []),
+    ],
+)
+def test_announcements_of_a_forum(body: str, expected: list[str]) -> None:
+    assert left_out(body) == expected
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -162,7 +162,13 @@ def test_the_replies_of_a_thread_are_kept(page_type: str, first: list[float], ab
 
 
 @pytest.mark.parametrize(
-    ("types", "added"), [({"forum": 1.0}, ["Thanks!"]), ({"article": 0.8, "forum": 0.2}, []), ({}, [])]
+    ("types", "added"),
+    [
+        ({"forum": 1.0}, ["Thanks!"]),
+        ({"article": 0.7, "forum": 0.3}, ["Thanks!"]),  # models are often unsure of a thread of questions
+        ({"article": 0.8, "forum": 0.2}, []),
+        ({}, []),
+    ],
 )
 def test_a_thread_may_be_one_form(types: dict[str, float], added: list[str]) -> None:
     posts = "".join(POST.format("bg1", i, *post) for i, post in enumerate(THREAD))

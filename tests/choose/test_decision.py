@@ -71,7 +71,7 @@ def test_groups_are_whole(body: str, chances: list[float], expected: str) -> Non
     assert labels(page_of(body), chances) == expected
 
 
-@pytest.mark.parametrize("types", [{"forum": 0.2}, {}])
+@pytest.mark.parametrize("types", [{"forum": 0.3}, {}])
 def test_of_each_post_the_button_is_left_out(types: dict[str, float]) -> None:
     """The price of a long thread of which each post is in part is that of one."""
     page = page_of(f"<div class=post><p>{TEXT}</p><a>Reply to this post</a></div>" * 200)

@@ -216,7 +216,7 @@ def test_pages_that_a_user_should_look_at_come_first() -> None:
         ("stopped", FallbackReason.TIMEOUT, None),
         ("empty", FallbackReason.NO_MAIN, None),
         ("bad", None, 0.2),
-        ("lost", FallbackReason.MISSING_FACTS, 0.95),
+        ("lost", FallbackReason.JS_SHELL, 0.95),
         ("empty, too", FallbackReason.NO_MAIN, None),
     ):
         report.page(replace(PAGE, title=title, fallback_reason=reason, quality=quality))

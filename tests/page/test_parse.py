@@ -70,6 +70,7 @@ def test_root(source: str, expected: str) -> None:
         ("<title>t</title><bgsound src=/x>a<meta><p>c</p>d", "a<meta><p>c</p>d"),
         ("<title>t</title><bgsound>a", "a"),
         ("<link><label>a<body></head>b<dl></dl><body>c", "<label>a<body></body></label>b<dl></dl>c"),
+        ("<html><body>a</body><head><title>t</title></head>b</html>", "a<title>t</title>b"),
     ],
 )
 def test_content_beside_the_body(source: str, body: str) -> None:
