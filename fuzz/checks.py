@@ -31,7 +31,7 @@ from tests.security.checks import active, runs
 
 EXPECTED = {
     FallbackReason.EMPTY_BODY, FallbackReason.NOT_HTML, FallbackReason.OVERSIZE, FallbackReason.TRUNCATED_PARSE,
-    FallbackReason.NO_BLOCKS, FallbackReason.NO_MAIN, FallbackReason.JS_SHELL, FallbackReason.MISSING_FACTS,
+    FallbackReason.NO_BLOCKS, FallbackReason.NO_MAIN, FallbackReason.JS_SHELL,
 }  # fmt: skip
 """Reasons that a document itself can cause. All others are defects, unless the engine was made to fail."""
 
