@@ -17,7 +17,7 @@ _ACTIVE = frozenset(
     "foreignobject noscript xmp plaintext textarea title noembed noframes marquee isindex layer xml".split()
 )
 _URLS = frozenset("href src srcset poster cite data action formaction background lowsrc dynsrc longdesc ping".split())
-_RUNS = re.compile(r"(?:feed:|view-source:|jar:)*(?:java|vb|live)script:|mocha:|data:(?!image/(?:png|gif|jpeg|webp))")
+_RUNS = re.compile(r"(?:feed:|view-source:|jar:)*(?:java|vb|live)script:|mocha:|data:(?!image/(?!svg))")
 _WHITE = re.compile("[\\0-\x20\x7f-\xa0]")
 
 
