@@ -35,7 +35,6 @@ class FallbackReason(str, Enum):
     """The page has no visible text."""
     NO_MAIN = "no_main"
     """The model found no main content on the page. ``DRIPPER_EMPTY`` says whether the fallback runs."""
-    """The extraction had lost what the page declares as its content, and the fallback has it."""
     JS_SHELL = "js_shell"
     """A script fills the page after it loads. The text, if any, comes from the data embedded in the page."""
     ENGINE_ERROR = "engine_error"

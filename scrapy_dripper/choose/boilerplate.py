@@ -7,12 +7,14 @@ A model sees these as part of the text that they stand in. People read past them
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import numpy as np
 
 from scrapy_dripper.choose.comments import FORUM, posts_of
-from scrapy_dripper.choose.headings import may_be_price
+from scrapy_dripper.choose.headings import headline, may_be_price
 from scrapy_dripper.choose.scored import LONGEST_LINE, ScoredPage
 from scrapy_dripper.page.nodes import short_text
 from scrapy_dripper.page.page import Bools, Flag, Tree
@@ -34,6 +36,8 @@ MOST_BOILERPLATE = 400
 """Maximum number of words that are left out of a page however sure the model is of them."""
 LONGEST_SIGNATURE, LONGEST_NOTE = 60, 200
 """Maximum number of words of a signature, and of what a page that is known to be a forum adds to its posts."""
+LEAST_POST = 10
+"""Minimum number of words that a post keeps beside its notes, for these to be left out."""
 LEAST_SIGNATURES = 2
 """Minimum number of signatures on a page, if it is not known to be a forum. A single one ends a letter."""
 
@@ -115,34 +119,45 @@ def _signatures(scored: ScoredPage) -> Iterator[int]:
     tree = scored.page.tree
     signed = [i for i in scored.names.matching(_signature) if _is_signed[tree.tag[i]]]
     if len(signed) >= (1 if scored.page_type == FORUM else LEAST_SIGNATURES):
-        yield from _short(scored, signed, LONGEST_SIGNATURE, _NO_NOTE)
+        yield from chain(*_short(scored, signed, LONGEST_SIGNATURE, _NO_NOTE))
 
 
 def _forum_notes(scored: ScoredPage, main: Bools) -> list[int]:
-    """Return what a forum adds to its posts, and its announcements outside of them, by the names of their elements."""
-    tree, matching = scored.page.tree, scored.names.matching
+    """Return what a forum adds to its posts, and its announcements outside of them, by the names of their elements.
+
+    A post keeps its text, whatever the names say, and so does a thread. What has an author is a post.
+    """
+    tree, matching, size = scored.page.tree, scored.names.matching, scored.size * main
     if scored.page_type != FORUM:
         return []
     of_invision = [i for i, node in enumerate(tree.nodes) if node.get("data-role") == "memberSignature"]
     notes, outside = [*matching(_post_note), *of_invision], matching(_announcement)
-    posts = np.array([post.node for post in posts_of(scored, main)] if notes or outside else (), dtype=np.int64)
-    in_post = scored.page.within(posts.tolist())
+    posts = [post.node for post in posts_of(scored, main)] if notes or outside else []
+    post_of = np.zeros(len(main), dtype=np.int64)  # the innermost one
+    for node in posts:
+        post_of[tree.block_start[node] : tree.block_end[node]] = node
 
     def own(nodes: Iterable[int]) -> Iterator[int]:
-        return (i for i in nodes if _is_note[tree.tag[i]] and not ((i <= posts) & (posts < tree.end[i])).any())
+        return (i for i in nodes if _is_note[tree.tag[i]] and bisect_left(posts, i) == bisect_left(posts, tree.end[i]))
 
-    found = [*_short(scored, own(notes if len(posts) else ()), LONGEST_NOTE, _NO_NOTE)]
-    announced = [i for i in _short(scored, own(outside), LONGEST_NOTE, Flag.CODE) if not in_post[i]]
-    is_little = 2 * scored.size[[i for i in announced if main[i]]].sum() < scored.size[main].sum()
-    return [*found, *announced] if is_little else found
+    added = np.zeros(len(main), dtype=np.bool_)
+    added[[i for i in chain(*_short(scored, own(notes), LONGEST_NOTE, _NO_NOTE)) if post_of[i]]] = True
+    rest = np.bincount(post_of, size * ~added, len(tree.nodes))
+    found: list[int] = np.flatnonzero(added & (rest[post_of] >= LEAST_POST)).tolist()
+    if not outside:
+        return found
+    special = {headline(scored.page, main), *scored.post_marks.names}
+    spans = (span for span in _short(scored, own(outside), LONGEST_NOTE, Flag.CODE) if special.isdisjoint(span))
+    announced = [i for i in chain(*spans) if not post_of[i]]
+    return [*found, *announced] if 2 * size[announced].sum() < size.sum() else found
 
 
-def _short(scored: ScoredPage, nodes: Iterable[int], most: int, others: int) -> Iterator[int]:
-    """Yield the blocks of elements with a limited number of words, and without blocks with other flags."""
+def _short(scored: ScoredPage, nodes: Iterable[int], most: int, others: int) -> Iterator[range]:
+    """Yield the blocks of each element with a limited number of words, and without blocks with other flags."""
     tree = scored.page.tree
     # Sums over the blocks before each one, because elements with such names can be nested.
     words, apart = scored.page.blocks.words_before(), np.cumsum([0, *(scored.flags & others != 0)])
     for node in nodes:
         a, b = int(tree.block_start[node]), int(tree.block_end[node])
         if words[b] - words[a] <= most and apart[b] == apart[a]:
-            yield from range(a, b)
+            yield range(a, b)

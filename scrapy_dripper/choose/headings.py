@@ -72,9 +72,9 @@ _ends_sentence = re.compile(r"[.!?…。！？][\"”»“’」』]?\Z").search
 def with_headline(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels with the headline as the first main block or, if the user drops it, without the headline.
 
-    Main blocks above the headline, if they have no body text, are removed unless they are prices or the model is sure
-    of them; they are dates, categories and breadcrumbs. The lead below it becomes main (:func:`_lead`). If nothing is
-    main, or no headline is found, the labels are returned unchanged.
+    Main blocks above the headline, if they have no body text and are less than half of the main text, are removed
+    unless they are prices or the model is sure of them; they are dates, categories and breadcrumbs. The lead below it
+    becomes main (:func:`_lead`). If nothing is main, or no headline is found, the labels are returned unchanged.
     """
     page, p = scored.page, scored.probabilities
     found = headline(page, main)
@@ -88,10 +88,12 @@ def with_headline(scored: ScoredPage, main: Bools) -> Bools:
             labels[found:end] = False
         return labels
     labels[found:end] = True
-    above = main[:found]
-    is_first = not (above & (scored.size[:found] >= BODY_WORDS) & (scored.flags[:found] & _HEADING == 0)).any()
-    for i in np.flatnonzero(above).tolist() if is_first and main[found:].any() else ():
-        labels[i] = p[i] >= LIKELY or may_be_price(page.blocks.text[i])
+    above, texts = np.flatnonzero(main[:found]).tolist(), page.blocks.text
+    no_body = _HEADING | Flag.NOSCRIPT
+    if not any(not scored.flags[i] & no_body and len(tokens(texts[i])) >= BODY_WORDS for i in above):
+        lost = [i for i in above if p[i] < LIKELY and not may_be_price(texts[i])]
+        if 2 * scored.size[lost].sum() < scored.size[main].sum():
+            labels[lost] = False
     return labels
 
 
@@ -103,14 +105,19 @@ class _Joined(dict[int, tuple[int, int]]):
 
 
 def _joined_headings(page: Page) -> _Joined:
-    """Return the headings of several short blocks that are shown alike, which no standard allows."""
-    tree, blocks, found = page.tree, page.blocks, _Joined()
-    for node in np.flatnonzero((_RANKS[tree.tag] > 0) & (tree.block_end - tree.block_start > 1)).tolist():
+    """Return the headings of several blocks that together, and not by the first alone, are the name of the page.
+
+    No standard allows blocks in a heading. Those are not joined that are shown otherwise than the rest of it.
+    """
+    tree, blocks, names, found = page.tree, page.blocks, page.declared.names, _Joined()
+    number = tree.block_end - tree.block_start
+    for node in np.flatnonzero((_RANKS[tree.tag] > 0) & (number > 1) & (number <= MOST_JOINED)).tolist():
         a, b = int(tree.block_start[node]), int(tree.block_end[node])
         flags = np.bitwise_or.reduce(tree.flags[blocks.context[a:b]] | tree.flags[blocks.leaf[a:b]])
-        apart = flags & ~tree.flags[node] & (UNSEEN | ELSEWHERE | Flag.ASIDE | Flag.BUTTON)
-        longest = max(len(text.split()) for text in blocks.text[a:b])
-        if not apart and b - a <= MOST_JOINED and longest <= LONGEST_HEADING:
+        first, *rest = (tokens(text[:LONGEST_LINE]) for text in blocks.text[a:b])
+        if not flags & ~tree.flags[node] & (UNSEEN | ELSEWHERE | Flag.ASIDE | Flag.BUTTON) and (
+            names.match([*first, *chain(*rest)], h1=True) > names.match(first, h1=True)
+        ):
             found.setdefault(a, (node, b))
     return found
 
@@ -259,6 +266,7 @@ def _drawn(page: Page, hidden: list[int], above: Sequence[str]) -> Iterator[int]
 
 LONGEST_PRICE, LONGEST_FACT = 30, 500
 """Maximum length of a price, and of a fact of a recipe with its label, in characters."""
+_NO_INGREDIENT = UNSEEN | ELSEWHERE & ~Flag.FORM | Flag.ASIDE | Flag.BUTTON
 MOST_AMOUNT = 4
 """Maximum number of words of an amount, such as 1 1/2 cups. One of more than two letters may be no number."""
 BLOCKS_ABOVE_NAME, BLOCKS_BELOW_NAME = 8, 40
@@ -404,8 +412,8 @@ def _of_recipe(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
 
 
 def _ingredients(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
-    """Yield the texts below the name that are declared ingredients, each as often as it is declared, also behind an
-    amount, and some of them in two blocks; and lists of which most lines are.
+    """Yield the texts below the name that are declared ingredients, each once, also behind an amount, and some of them
+    in two blocks; and lists of which most lines are.
     """
     page, texts = scored.page, scored.page.blocks.text
     left = Counter(_letters(fact.text) for fact in page.facts if fact.kind == "ingredient")
@@ -418,7 +426,7 @@ def _ingredients(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
 
     for i in np.flatnonzero(main).tolist():
         left.subtract(found(texts[i]))
-    is_seen = (scored.flags & (UNSEEN | Flag.NAV | Flag.BUTTON) == 0) & (scored.chars <= 3 * LONGEST_FACT)
+    is_seen = (scored.flags & _NO_INGREDIENT == 0) & (scored.chars <= 3 * LONGEST_FACT)
     is_seen[: name + 1] = False
     for i in np.flatnonzero(is_seen & ~main).tolist():
         end, those = i + 1, found(texts[i])

@@ -271,10 +271,14 @@ def link_level(heading: HtmlElement, url: str) -> int:
 
 
 def leads_away(heading: HtmlElement, url: str) -> bool:
-    """Return True if the link of a heading leads to another page."""
+    """Return True if the link of a heading leads to another page, whatever its query says."""
     link = next(chain(heading.iter("a"), islice(heading.iterancestors("a"), 1)), None)
-    target = "" if link is None else _base_url(url, link.get("href") or "")
-    return link is not None and target.partition("#")[0] != url.partition("#")[0]
+    try:
+        own, target = urlsplit(url), urlsplit(url if link is None else _base_url(url, link.get("href") or ""))
+    except ValueError:  # such as "http://["
+        return True
+    hosts = (one.netloc.removeprefix("www.") for one in (own, target))
+    return len({*hosts}) > 1 or own.path.rstrip("/") != target.path.rstrip("/")
 
 
 def _read_meta(element: HtmlElement, first: dict[str, list[str]], more: dict[str, list[str]]) -> None:

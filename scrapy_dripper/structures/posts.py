@@ -49,7 +49,7 @@ _NOT_HERE = Flag.QUOTE | Flag.NAV | Flag.FOOTER | Flag.HIDDEN
 # How long ago a post was written, which is the date that many forums show.
 _AGO = (
     r"(?:\d{1,3}|an?|one|few)\s(?:second|sec|minute|min|hour|hr|day|week|month|mo|year|yr)s?\.?\sago",
-    r"\d{1,3}(?:s|m|min|h|hr|d|w|mo|y|yr)s?\sago",
+    r"\d{1,3}(?:[smhdwy]|(?:min|hr|mo|yr)s?)\sago",
     r"vor\s\S{1,10}\s(?:sekunde|minute|stunde|tag|woche|monat|jahr)\w{0,2}",
     *(r"il y a \d{1,3}\s\w{1,9}", r"hace \d{1,3}\s\w{1,9}", r"há \d{1,3}\s\w{1,9}", r"\d{1,3}\s\w{1,9} (?:geleden|fa)"),
 )
@@ -59,8 +59,8 @@ _DAYS = (
 )
 _AGO_EAST = (
     r"(?:\d{1,3}|半)\s?(?:秒|分钟|分鐘|分|小时|小時|時間|天|日|周|週|个月|個月|か月|月|年)(?:以?前)",
-    r"(?:昨天|昨日|前天|今天)\s?\d",
-    r"^(?:\w{1,4}\s)?\W*(?:昨天|昨日|前天|今天|刚刚|剛剛)\W*$",
+    r"(?:昨天|昨日|前天|今天)\s?\d{1,2}[:：]\d\d",
+    r"^(?:(?:发表|发布|回复|發表|發佈|回覆)[于於])?\W*(?:昨天|昨日|前天|今天|刚刚|剛剛)\W*$",
 )
 # What a date is of, if it is not that of the post.
 _NOT_OF_POST = (

@@ -195,6 +195,13 @@ THREAD = FORUM_POST.format("Ada", TEXT, "") + FORUM_POST.format("Bo", MORE, "")
         (THREAD.replace("class=post", "class='post lastedit'"), []),
         (f"<h1 id=announcements>News</h1><div id=signature><h2>Dams</h2><p>{TEXT}</p></div>{THREAD}", []),
         (f"<div class=announcement><p>{TEXT}</p></div>", []),
+        # the headline, a post, and all that a post says
+        (f"<title>Closed on Monday</title><div class=announcement><h1>Closed on Monday</h1></div>{THREAD}", []),
+        (f"<div class=announcement><b class=author>Cy</b><p>We close on Monday.</p></div>{THREAD}", []),
+        (
+            "".join(FORUM_POST.format(name, "", f"<div class=edit-info>{MORE}</div>") for name in ("Ada", "Bo", "Cy")),
+            [],
+        ),
     ],
 )
 def test_announcements_of_a_forum(body: str, expected: list[str]) -> None:

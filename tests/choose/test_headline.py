@@ -166,6 +166,30 @@ def test_a_headline_below_the_text_takes_nothing_away() -> None:
     assert with_headline(ScoredPage(cut, Labels(p)), p > 0.5).all()
 
 
+@pytest.mark.parametrize(
+    ("body", "joined"),
+    [
+        ("<h1><div>HIVE</div><div>Box for bees</div></h1>", True),
+        ("<h1><div>HIVE Box for bees</div><div>By Ada Example</div></h1>", False),
+        ("<h1><div>HIVE Box for bees</div><a href=/edit>Edit this page</a></h1>", False),
+    ],
+)
+def test_a_heading_is_joined_if_only_all_of_it_is_the_name(body: str, joined: bool) -> None:
+    cut = page(f"<title>HIVE Box for bees</title>{body}{BODY}")
+    p = np.array([0.9, 0.1, 0.9], dtype=np.float32)
+
+    assert with_headline(ScoredPage(cut, Labels(p)), p > 0.8).tolist() == [True, joined, True]
+
+
+def test_most_of_the_text_above_a_headline_stays() -> None:
+    """However unsure the model is of it."""
+    lines = "".join(f"<p>床前明月光疑是地上霜{i}</p>" for i in range(9))
+    cut = page(f"<title>静夜思月光</title>{lines}<h1>静夜思月光</h1><p>唐代李白</p>")
+    p = np.full(len(cut.blocks), 0.6, dtype=np.float32)
+
+    assert with_headline(ScoredPage(cut, Labels(p)), p > 0.5).all()
+
+
 def test_who_wrote_a_text_is_not_dropped_with_its_headline() -> None:
     cut = page(f"<title>{LONG}</title><div>{LONG}<br>A. B.<br>2022</div>{BODY}", title="drop")
     p = np.array([0.9, 0.9], dtype=np.float32)

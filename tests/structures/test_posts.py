@@ -14,7 +14,7 @@ from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.structures.hidden import hidden_nodes
 from scrapy_dripper.structures.items import Card
-from scrapy_dripper.structures.posts import list_cards, thread_posts
+from scrapy_dripper.structures.posts import dates_of, list_cards, thread_posts
 from tests.output.test_posts import A, B, C, Engine, extracted
 from tests.steps import is_linear
 
@@ -93,6 +93,12 @@ def test_dates(date: str, expected: str) -> None:
     found = posts(each(POST, ("Ann", date, A), ("Ben", date.replace("06-2024", "13-2024"), B)))
     assert [name for name, _ in found] == ["Ann", "Ben"]
     assert found[0][1] == expected
+
+
+@pytest.mark.parametrize("text", ["今天10点我去了山上看日出非常漂亮", "昨天 2个人来了，我们一起吃饭", "他说 昨天"])
+def test_a_day_in_a_text_is_not_its_date(text: str) -> None:
+    page = page_of(f"<p>{text}</p>")
+    assert dates_of(page) == {}
 
 
 def test_days_come_first_where_one_date_says_so() -> None:
