@@ -7,37 +7,25 @@ A model sees these as part of the text that they stand in. People read past them
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
 import numpy as np
 
-from scrapy_dripper.choose.comments import FORUM, posts_of
-from scrapy_dripper.choose.headings import headline, may_be_price
+from scrapy_dripper.choose.comments import FORUM
+from scrapy_dripper.choose.headings import may_be_price
 from scrapy_dripper.choose.scored import LONGEST_LINE, ScoredPage
 from scrapy_dripper.page.nodes import short_text
 from scrapy_dripper.page.page import Bools, Flag, Tree
 from scrapy_dripper.page.tags import tag_mask
-from scrapy_dripper.page.vocabulary import (
-    ANNOUNCEMENTS,
-    CONTROLS,
-    POST_NOTES,
-    SHARING,
-    SIGNATURES,
-    TAG_LABELS,
-    complete,
-    either,
-)
+from scrapy_dripper.page.vocabulary import CONTROLS, SHARING, SIGNATURES, TAG_LABELS, complete, either
 from scrapy_dripper.structures import NEAR, NEARLY_ALL
 from scrapy_dripper.structures.asides import without_asides
 
 MOST_BOILERPLATE = 400
 """Maximum number of words that are left out of a page however sure the model is of them."""
-LONGEST_SIGNATURE, LONGEST_NOTE = 60, 200
-"""Maximum number of words of a signature, and of what a page that is known to be a forum adds to its posts."""
-LEAST_POST = 10
-"""Minimum number of words that a post keeps beside its notes, for these to be left out."""
+LONGEST_SIGNATURE = 60
+"""Maximum number of words of a signature."""
 LEAST_SIGNATURES = 2
 """Minimum number of signatures on a page, if it is not known to be a forum. A single one ends a letter."""
 
@@ -51,17 +39,18 @@ _OPENS = ("aria-expanded", "aria-controls", "data-target", "data-toggle", "data-
 _unfolds = re.compile(r"^#\S|accord|collaps|faq", re.I).search
 _tags = re.compile(rf"(?:{either(TAG_LABELS)})\s?[:：]\s*", re.I).match
 _signature = complete(SIGNATURES, having=("sig",))
-_post_note = complete(POST_NOTES, having=("edit", "sig"))
-_announcement = complete(ANNOUNCEMENTS, having=("announcement",))
-_NO_NOTE = Flag.CODE | Flag.HEADING
-_is_signed = tag_mask("div", "p", "aside", "section", "footer", "td", "li")
-_is_note = _is_signed | tag_mask("blockquote")
+NO_NOTE = Flag.CODE | Flag.HEADING
+IS_SIGNED = tag_mask("div", "p", "aside", "section", "footer", "td", "li")
 
 
 def without_boilerplate(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels without controls, signatures, asides and, if more text is outside, the texts for no scripts."""
     labels: Bools = main.copy()
-    labels[[*_controls(scored, main), *_signatures(scored), *_forum_notes(scored, main)]] = False
+    labels[[*_controls(scored, main), *_signatures(scored)]] = False
+    if scored.page_type == FORUM:
+        from scrapy_dripper.choose.threads import forum_notes  # of few pages
+
+        labels[forum_notes(scored, main)] = False
     # The texts of <noscript> ask for JavaScript, or stand in for something that a script has drawn by now.
     for_no_scripts = scored.flags & Flag.NOSCRIPT != 0
     if scored.chars[main & for_no_scripts].sum() < scored.chars[main & ~for_no_scripts].sum():
@@ -117,42 +106,12 @@ def _acts(tree: Tree, node: int, text: str) -> bool:
 def _signatures(scored: ScoredPage) -> Iterator[int]:
     """Yield the signatures below posts, by the names of their elements."""
     tree = scored.page.tree
-    signed = [i for i in scored.names.matching(_signature) if _is_signed[tree.tag[i]]]
+    signed = [i for i in scored.names.matching(_signature) if IS_SIGNED[tree.tag[i]]]
     if len(signed) >= (1 if scored.page_type == FORUM else LEAST_SIGNATURES):
-        yield from chain(*_short(scored, signed, LONGEST_SIGNATURE, _NO_NOTE))
+        yield from chain(*short_spans(scored, signed, LONGEST_SIGNATURE, NO_NOTE))
 
 
-def _forum_notes(scored: ScoredPage, main: Bools) -> list[int]:
-    """Return what a forum adds to its posts, and its announcements outside of them, by the names of their elements.
-
-    A post keeps its text, whatever the names say, and so does a thread. What has an author is a post.
-    """
-    tree, matching, size = scored.page.tree, scored.names.matching, scored.size * main
-    if scored.page_type != FORUM:
-        return []
-    of_invision = [i for i, node in enumerate(tree.nodes) if node.get("data-role") == "memberSignature"]
-    notes, outside = [*matching(_post_note), *of_invision], matching(_announcement)
-    posts = [post.node for post in posts_of(scored, main)] if notes or outside else []
-    post_of = np.zeros(len(main), dtype=np.int64)  # the innermost one
-    for node in posts:
-        post_of[tree.block_start[node] : tree.block_end[node]] = node
-
-    def own(nodes: Iterable[int]) -> Iterator[int]:
-        return (i for i in nodes if _is_note[tree.tag[i]] and bisect_left(posts, i) == bisect_left(posts, tree.end[i]))
-
-    added = np.zeros(len(main), dtype=np.bool_)
-    added[[i for i in chain(*_short(scored, own(notes), LONGEST_NOTE, _NO_NOTE)) if post_of[i]]] = True
-    rest = np.bincount(post_of, size * ~added, len(tree.nodes))
-    found: list[int] = np.flatnonzero(added & (rest[post_of] >= LEAST_POST)).tolist()
-    if not outside:
-        return found
-    special = {headline(scored.page, main), *scored.post_marks.names}
-    spans = (span for span in _short(scored, own(outside), LONGEST_NOTE, Flag.CODE) if special.isdisjoint(span))
-    announced = [i for i in chain(*spans) if not post_of[i]]
-    return [*found, *announced] if 2 * size[announced].sum() < size.sum() else found
-
-
-def _short(scored: ScoredPage, nodes: Iterable[int], most: int, others: int) -> Iterator[range]:
+def short_spans(scored: ScoredPage, nodes: Iterable[int], most: int, others: int) -> Iterator[range]:
     """Yield the blocks of each element with a limited number of words, and without blocks with other flags."""
     tree = scored.page.tree
     # Sums over the blocks before each one, because elements with such names can be nested.

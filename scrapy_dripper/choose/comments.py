@@ -10,11 +10,11 @@ import numpy as np
 from lxml import etree
 
 from scrapy_dripper.choose.decision import MAYBE_FORUM
-from scrapy_dripper.choose.scored import ELSEWHERE, UNSEEN, ScoredPage
-from scrapy_dripper.page.page import Bools, Flag, Page, Tree
+from scrapy_dripper.choose.scored import ScoredPage
+from scrapy_dripper.page.page import Bools, Flag, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS
 from scrapy_dripper.page.vocabulary import COMMENT_PLACES, COMMENT_SYSTEMS, NO_COMMENTS, either
-from scrapy_dripper.structures import NEAR, NEARLY_ALL
+from scrapy_dripper.structures import NEARLY_ALL
 
 if TYPE_CHECKING:
     from scrapy_dripper.structures.posts import ThreadPost
@@ -68,44 +68,13 @@ def posts_of(scored: ScoredPage, main: Bools) -> list[ThreadPost]:
 
 
 def with_replies(scored: ScoredPage, main: Bools) -> Bools:
-    """Return the labels of what may be a thread with the posts added of which nothing is main.
-
-    Only those of their parts are added that are main in the other posts. Probabilities sink along a page, so a model
-    leaves out short replies, and the last ones.
-    """
-    page, tree = scored.page, scored.page.tree
+    """Return the labels of what may be a thread with the posts added of which nothing is main."""
     may_be_thread = is_thread(scored) or scored.labels.page_types.get(FORUM, 0) >= MAYBE_FORUM
     if not main.any() or not may_be_thread:
         return main
-    from scrapy_dripper.structures.posts import thread_posts  # as in posts_of
+    from scrapy_dripper.choose.threads import with_posts  # of few pages
 
-    in_form = scored.flags & Flag.FORM != 0  # some forums are one form
-    all_in_form = 2 * scored.size[main & in_form].sum() > scored.size[main].sum()
-    shown = scored.flags & ((UNSEEN | ELSEWHERE) & ~(Flag.FORM if all_in_form else 0)) == 0
-    post_of = np.zeros(len(main), dtype=np.int64)  # the innermost one, because replies can be nested
-    for post in thread_posts(page, main | shown, scored.post_marks):
-        post_of[tree.block_start[post.node] : tree.block_end[post.node]] = post.node
-    in_post = post_of > 0
-    if scored.size[main & in_post].sum() <= NEARLY_ALL * scored.size[main].sum():
-        return main  # an article with comments
-    has_main = np.isin(post_of, post_of[main & in_post])
-    blocks = np.flatnonzero(in_post)
-    numbers: dict[tuple[int, ...], int] = {}
-    nodes = zip(page.blocks.context[blocks].tolist(), post_of[blocks].tolist(), strict=True)
-    part = np.array([numbers.setdefault(_part_of(tree, *one), len(numbers)) for one in nodes])
-    words, of_main = (np.bincount(part, (scored.size * some)[blocks]) for some in (has_main, main))
-    labels: Bools = main.copy()
-    labels[blocks] |= (shown & ~has_main)[blocks] & (of_main > NEARLY_ALL * words)[part]
-    return labels
-
-
-def _part_of(tree: Tree, node: int, post: int) -> tuple[int, ...]:
-    """Return which part of its post a node is: the tags and classes of the elements between them."""
-    way: list[int] = []
-    while node > post and len(way) < NEAR:
-        way.append(int(tree.tag_class[node]))
-        node = int(tree.parent[node])
-    return tuple(way)
+    return with_posts(scored, main)
 
 
 def is_thread(scored: ScoredPage) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
 from itertools import chain, islice, takewhile
 
@@ -23,17 +23,7 @@ from scrapy_dripper.declared.names import LINE, Match
 from scrapy_dripper.declared.schema_org import tokens
 from scrapy_dripper.page.page import Bools, Flag, Page, block_behind, is_gap
 from scrapy_dripper.page.tags import LONGEST_CLASS, MEDIA, TAGS, tag_mask
-from scrapy_dripper.page.vocabulary import (
-    AMOUNT,
-    AMOUNT_LABELS,
-    CURRENCIES,
-    ENERGY_LABELS,
-    REPLIES,
-    STANDFIRSTS,
-    TIME_LABELS,
-    TITLES,
-    either,
-)
+from scrapy_dripper.page.vocabulary import AMOUNT, CURRENCIES, REPLIES, STANDFIRSTS, TITLES, either
 from scrapy_dripper.structures import NEARLY_ALL
 
 BODY_WORDS = 10
@@ -81,7 +71,7 @@ def with_headline(scored: ScoredPage, main: Bools) -> Bools:
     if found is None:
         return main
     labels: Bools = main.copy()
-    end = _joined_headings(page)[found][1]
+    _, end = _joined_headings(page).get(found, (0, found + 1))
     labels[_lead(scored, main, found, end)] = True
     if page.config.title == "drop":
         if scored.flags[found] & _HEADING or "\n" not in page.blocks.text[found]:  # or else it also says who and when
@@ -97,19 +87,13 @@ def with_headline(scored: ScoredPage, main: Bools) -> Bools:
     return labels
 
 
-class _Joined(dict[int, tuple[int, int]]):
-    """The headings of several short blocks, by the first one: the node, and the block behind the last."""
-
-    def __missing__(self, block: int) -> tuple[int, int]:
-        return -1, block + 1
-
-
-def _joined_headings(page: Page) -> _Joined:
-    """Return the headings of several blocks that together, and not by the first alone, are the name of the page.
+def _joined_headings(page: Page) -> dict[int, tuple[int, int]]:
+    """Return the headings of several blocks that together, and not by the first alone, are the name of the page: by the
+    first block, the node and the block behind the last.
 
     No standard allows blocks in a heading. Those are not joined that are shown otherwise than the rest of it.
     """
-    tree, blocks, names, found = page.tree, page.blocks, page.declared.names, _Joined()
+    tree, blocks, names, found = page.tree, page.blocks, page.declared.names, dict[int, tuple[int, int]]()
     number = tree.block_end - tree.block_start
     for node in np.flatnonzero((_RANKS[tree.tag] > 0) & (number > 1) & (number <= MOST_JOINED)).tolist():
         a, b = int(tree.block_start[node]), int(tree.block_end[node])
@@ -130,14 +114,14 @@ def _lead(scored: ScoredPage, main: Bools, found: int, end: int) -> list[int]:
     """
     below = range(end, min(end + LEAD_BLOCKS, len(main)))
     page, flags, texts = scored.page, scored.flags, scored.page.blocks.text
-    name = _letters(" ".join(texts[found:end]))
-    descriptions = [text for text in map(_letters, page.declared.descriptions) if text and text != name]
+    name = letters_of(" ".join(texts[found:end]))
+    descriptions = [text for text in map(letters_of, page.declared.descriptions) if text and text != name]
     subtitles = {"".join(words) for words in page.declared.names.words if len(words) >= SUBTITLE_WORDS} - {name}
     lead: dict[str, int] = {}  # by text, because themes repeat a standfirst for narrow screens
     for i in takewhile(lambda i: not main[i], below):
         if flags[i] & _NO_LEAD:
             continue
-        letters, size, is_heading = _letters(texts[i]), len(tokens(texts[i])), flags[i] & _HEADING != 0
+        letters, size, is_heading = letters_of(texts[i]), len(tokens(texts[i])), flags[i] & _HEADING != 0
         if (
             (is_heading and letters in subtitles)
             or (size >= PLAIN_WORDS and (_is_named_so(page, i, _standfirst) or _is_one_of(letters, descriptions)))
@@ -160,7 +144,7 @@ def _is_named_so(page: Page, block: int, search: Callable[[str], re.Match[str] |
     )
 
 
-def _letters(text: str) -> str:
+def letters_of(text: str) -> str:
     return "".join(tokens(text[:LONGEST_LINE]))
 
 
@@ -252,23 +236,20 @@ def _with_page_name(page: Page, headings: Iterable[tuple[int, str]]) -> list[int
     names, words = page.declared.names, tokens(page.headline or "")
     match = names.match(words, h1=True)
     is_own = match is Match.ALL or (match is Match.MOST and not names.ends(words))
-    return [i for i, text in headings if is_own and _letters(text) == "".join(words)]
+    return [i for i, text in headings if is_own and letters_of(text) == "".join(words)]
 
 
 def _drawn(page: Page, hidden: list[int], above: Sequence[str]) -> Iterator[int]:
     """Yield the first hidden ``h1`` that is a headline in the metadata, and is there once: a script draws it again."""
     if hidden:
         names = page.declared.names
-        said = {_letters(name) for name in page.declared.headlines if not names.is_site(tokens(name))} - {""}
-        found = islice((i for i in hidden if _letters(above[i]) in said), 1)
+        said = {letters_of(name) for name in page.declared.headlines if not names.is_site(tokens(name))} - {""}
+        found = islice((i for i in hidden if letters_of(above[i]) in said), 1)
         yield from (i for i in found if above.count(above[i]) == 1)
 
 
-LONGEST_PRICE, LONGEST_FACT = 30, 500
-"""Maximum length of a price, and of a fact of a recipe with its label, in characters."""
-_NO_INGREDIENT = UNSEEN | ELSEWHERE & ~Flag.FORM | Flag.ASIDE | Flag.BUTTON
-MOST_AMOUNT = 4
-"""Maximum number of words of an amount, such as 1 1/2 cups. One of more than two letters may be no number."""
+LONGEST_PRICE = 30
+"""Maximum length of a price, in characters."""
 BLOCKS_ABOVE_NAME, BLOCKS_BELOW_NAME = 8, 40
 """Maximum number of blocks from a fact above the name of a page to it, and from the name, or the end of a recipe, to a
 fact below. A price that is not declared is as near as the first, on either side."""
@@ -282,14 +263,6 @@ _amount = re.compile(r"(\d{1,3}(?:\s\d{3}){1,3}|\d[\d.,'’]{0,15}?)(?:[.,](\d{1
 _researcher = re.compile(r"(?:https?://)?(?:www\.)?orcid\.org/\S{1,40}|\b\d{4}-\d{4}-\d{4}-\d{3}[\dX]\b").sub
 _length = re.compile(r"\s\(?\d{1,3}:\d\d\)?\Z").sub
 _is_price = re.compile(rf"(?:[^\W\d]{{1,12}}:\s)?{_sum}(?:\W{{0,3}}{_sum}){{0,2}}", re.I).fullmatch
-_energy, _label = either(ENERGY_LABELS), either(TIME_LABELS, AMOUNT_LABELS, ENERGY_LABELS)
-_begins_with_label = re.compile(rf"[^\d\n]{{0,30}}\b(?:{_label})\b", re.I).match
-_says_energy = re.compile(rf".{{0,60}}\b(?:{_energy})\b\W{{0,9}}\d", re.I | re.S).match
-_states = re.compile(
-    rf"[^\d\n]{{0,30}}\b(?:{_label})\b[^\d\n]{{0,20}}\d(?:\W{{0,3}}\w{{1,20}}){{0,6}}\W{{0,3}}"
-    rf"|[^\d\n]{{0,5}}\d[\d:]{{0,5}}\W{{0,2}}(?:\w{{1,10}}\W)?(?:{_label})\W{{0,3}}",
-    re.I,
-).fullmatch
 
 
 def may_be_price(text: str) -> bool:
@@ -310,7 +283,10 @@ def with_facts(scored: ScoredPage, main: Bools) -> Bools:
     name = next((i for i in headings.tolist() if texts[i] == title), int([*headings, np.argmax(main)][0]))
     labels: Bools = main.copy()
     labels[[*_price(scored, main, name), *_named(scored, main, name), *_tracks(scored)]] = True
-    labels[[*_of_recipe(scored, main, name), *_ingredients(scored, main, name)]] = True
+    if "recipe" in scored.page.declared.types or any(fact.kind == "ingredient" for fact in scored.page.facts):
+        from scrapy_dripper.choose.recipes import of_recipe  # of few pages
+
+        labels[[*of_recipe(scored, main, name)]] = True
     return labels
 
 
@@ -386,68 +362,10 @@ def _named(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
 
 def _tracks(scored: ScoredPage) -> Iterator[int]:
     """Yield the texts that are declared tracks of an album, with or without their length."""
-    declared = {_letters(track) for track in scored.page.declared.linked.tracks()} - {""}
+    declared = {letters_of(track) for track in scored.page.declared.linked.tracks()} - {""}
     for i, text in enumerate(scored.page.blocks.text if declared else ()):
-        if not scored.flags[i] & (UNSEEN | ELSEWHERE) and _letters(_length("", text)) in declared:
+        if not scored.flags[i] & (UNSEEN | ELSEWHERE) and letters_of(_length("", text)) in declared:
             yield i
-
-
-def _of_recipe(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
-    """Yield the texts above the end of the main content of a recipe that state its times, its amount or its energy,
-    some of them in two blocks.
-    """
-    page, texts = scored.page, scored.page.blocks.text
-    if "recipe" not in page.declared.types:
-        return
-    may = (scored.flags & (UNSEEN | ELSEWHERE | Flag.ASIDE) == 0) & (scored.chars <= LONGEST_FACT)
-    may[: name + 1], may[int(np.flatnonzero(main)[-1]) + BLOCKS_BELOW_NAME :] = False, False
-    alone = may & (page.blocks.links == 0)
-    for i in np.flatnonzero(may).tolist():
-        lines = texts[i].split("\n")
-        stated = sum(_states(line) is not None for line in lines)
-        if 2 * stated >= len(lines) > 2 or (alone[i] and (stated == len(lines) or _says_energy(texts[i]))):
-            yield i
-        elif alone[i : i + 2].sum() > 1 and _begins_with_label(texts[i]) and _states(f"{texts[i]} {texts[i + 1]}"):
-            yield from (i, i + 1)
-
-
-def _ingredients(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
-    """Yield the texts below the name that are declared ingredients, each once, also behind an amount, and some of them
-    in two blocks; and lists of which most lines are.
-    """
-    page, texts = scored.page, scored.page.blocks.text
-    left = Counter(_letters(fact.text) for fact in page.facts if fact.kind == "ingredient")
-    if len(left) <= 1:
-        return
-
-    def found(text: str) -> list[str]:
-        """Return the ingredients among the lines of a text."""
-        return [one for line in text.split("\n") if (one := _ingredient(tokens(line), left))]
-
-    for i in np.flatnonzero(main).tolist():
-        left.subtract(found(texts[i]))
-    is_seen = (scored.flags & _NO_INGREDIENT == 0) & (scored.chars <= 3 * LONGEST_FACT)
-    is_seen[: name + 1] = False
-    for i in np.flatnonzero(is_seen & ~main).tolist():
-        end, those = i + 1, found(texts[i])
-        if not those and is_seen[i : i + 2].sum() > 1:
-            end, those = i + 2, found(f"{texts[i]} {texts[i + 1]}")
-        if any(left[one] > 0 for one in those) and 2 * len(those) > texts[i].count("\n") + 1:
-            left.subtract(those)
-            yield from range(i, end)
-
-
-def _ingredient(words: Sequence[str], declared: Collection[str]) -> str:
-    """Return the declared ingredient that some words are, also behind numbers and a unit, or an empty string."""
-    for amount in range(min(len(words), MOST_AMOUNT + 1)):
-        said = "".join(words[amount:])
-        if said in declared:
-            return said
-        if amount == 0 and not words[0][0].isnumeric():
-            break
-        if sum(len(word) > 2 and not word[0].isnumeric() for word in words[: amount + 1]) > 1:
-            break
-    return ""
 
 
 HEADING_PROBABILITY = 0.2

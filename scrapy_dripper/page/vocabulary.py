@@ -206,16 +206,6 @@ SIGNATURES: Group = (
 )
 """Names of the elements of signatures in forums, complete."""
 
-POST_NOTES: Group = (
-    "(?:message-|post-?)?last[-_]?edit(?:ed)?(?:[-_]?(?:by|info))?",
-    *("(?:message-|post-?)?edit(?:ed)?[-_]?(?:by|note|notice|info|reason)", "ipscomment_edited"),
-    *("(?:[a-z]{1,20}[-_]{0,2})?signature(?:[-_](?:body|(?:content[-_])?wrapper))?", "(?:k|member[-_]?)sig"),
-)
-"""Names of what a forum adds to its posts: signatures, and who has edited one; complete."""
-
-ANNOUNCEMENTS: Group = (r"(?:global[-_]?)?announcements?[-_]?\d{0,8}",)
-"""Names of what a forum says above its threads, complete."""
-
 # ---------------------------------------------------------------------- what belongs to the headline
 STANDFIRSTS: Group = (
     *("dek", "deck", "standfirst", "sub-?title", "sub-?headline", "sub-?heading", "rubric", "teaser-?text"),
@@ -232,27 +222,6 @@ TITLES: Group = (
 
 HEROES: Group = ("hero", "jumbotron")
 """Parts of names of the element at the top of a site, with its name, a sentence and links."""
-
-TIME_LABELS: Group = (
-    *("total", "prep(?:aration)?", "cook(?:ing)?", "bak(?:e|ing)", "active", "ready in", "time", "rest(?:ing)?"),
-    *(r"\w{0,20}zeit", r"\w{0,20}dauer", "temps", "durée", "préparation", "cuisson", "repos", "tiempo", "duración"),
-    *("preparación", "cocción", "tempo", "preparo", "preparazione", "cottura", "bereidingstijd", "oventijd", "czas"),
-    *("время", "调理时间", "烹饪时间", "所要時間", "調理時間", "조리시간"),
-)
-"""Words in the labels of the times of a recipe."""
-
-AMOUNT_LABELS: Group = (
-    *("servings?", "serves", "yields?", "makes", "portions?", "portionen", "personen", "ergibt", "personnes", "parts"),
-    *("porciones", "raciones", "porções", "porzioni", "persone", "porties", "porcj[ei]", "порци[ия]"),
-    *("份量", "人份", "分量", "人分", "인분"),
-)
-"""Words in the labels of how much a recipe makes."""
-
-ENERGY_LABELS: Group = (
-    *("calories?", "k?cals?", "energy", "kalorien", "energie", "calorías", "energía", "calorias", "kalorie", "калории"),
-    *("カロリー", "熱量", "热量", "칼로리"),
-)
-"""Words in the labels of the energy of a dish."""
 
 # ---------------------------------------------------------------------- texts that are shown instead of content
 ERROR_CODE = "(?:400|401|403|404|410|429|500|502|503|504)"

@@ -10,13 +10,17 @@ from typing import Any
 
 import pytest
 
+from scrapy_dripper.page.vocabulary import NamePattern
 from tests.linear.patterns import calls_in
 from tests.linear.pump import superlinear
+from tests.page.test_names import NAME_PATTERNS
 
 ALLOWED = {
     "scrapy_dripper.commands.dripper:_regex": "checks a pattern that the user names on the command line",
     "scrapy_dripper.engines.tagger.lexicon:_literals": "reads the keywords of that module, at import",
     "scrapy_dripper.engines.qwen3.grammar:_encode": "reads what the grammar wrote, by a table of patterns",
+    "scrapy_dripper.page.vocabulary:complete": "makes patterns of names, which the next test tries",
+    "scrapy_dripper.page.vocabulary:whole": "makes patterns of names, which the next test tries",
 }
 """Functions whose patterns need not be linear, with the reason: their text does not come from a page."""
 
@@ -36,6 +40,11 @@ def test_every_pattern_is_linear() -> None:
     assert {"scrapy_dripper.characters", "scrapy_dripper.engines.qwen3.profile"} <= set(
         found["places"]
     )  # made in comprehensions
+
+
+@pytest.mark.parametrize("pattern", NAME_PATTERNS.values(), ids=list(NAME_PATTERNS))
+def test_every_pattern_of_names_is_linear(pattern: NamePattern) -> None:
+    assert not superlinear(pattern.pattern, "search", 0.1)
 
 
 NOT_LINEAR = [

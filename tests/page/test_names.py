@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_dripper import choose
-from scrapy_dripper.choose import boilerplate, duplicates, short_pages
+from scrapy_dripper.choose import boilerplate, duplicates, short_pages, threads
 from scrapy_dripper.page.vocabulary import NameIndex, NamePattern, folded, found_in, whole
 from scrapy_dripper.structures import asides, callouts, code, embeds
 
@@ -25,15 +25,15 @@ def test_the_names_found_are_those_with_the_pattern(names: list[str]) -> None:
     assert NameIndex(names).matching(WORD) == [i for i, name in enumerate(names) if name and found_in(name, WORD)]
 
 
-PATTERNS = {
+NAME_PATTERNS = {
     f"{module.__name__}.{name}": value
-    for module in (asides, boilerplate, callouts, choose, code, duplicates, embeds, short_pages)
+    for module in (asides, boilerplate, callouts, choose, code, duplicates, embeds, short_pages, threads)
     for name, value in vars(module).items()
     if isinstance(value, NamePattern)
 }
 
 
-@pytest.mark.parametrize("pattern", PATTERNS.values(), ids=list(PATTERNS))
+@pytest.mark.parametrize("pattern", NAME_PATTERNS.values(), ids=list(NAME_PATTERNS))
 @given(st.data())
 def test_what_a_pattern_matches_has_one_of_its_literals(pattern: NamePattern, data: st.DataObject) -> None:
     """The others would not be searched."""
