@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from scrapy_dripper.choose.boilerplate import MOST_BOILERPLATE, without_boilerplate
-from scrapy_dripper.choose.comments import posts_of, with_comments, with_replies
+from scrapy_dripper.choose.comments import FORUM, may_be_thread, posts_of, with_comments
 from scrapy_dripper.choose.decision import IS_WHOLE, decide
 from scrapy_dripper.choose.duplicates import without_duplicates
-from scrapy_dripper.choose.headings import LONGEST_HEADING, MOST_EMPTY, with_facts, with_headings, with_headline
+from scrapy_dripper.choose.headings import LONGEST_HEADING, MOST_EMPTY, with_headings, with_headline, with_name_facts
 from scrapy_dripper.choose.mask import mask_of
 from scrapy_dripper.choose.scored import SURE, UNLIKELY, Labels, ScoredPage
 from scrapy_dripper.choose.short_pages import LONGEST_ERROR, with_short_page
 from scrapy_dripper.choose.user_rules import with_rules, with_rules_again
 from scrapy_dripper.page.page import Bools, Flag, Mask, Tree
 from scrapy_dripper.page.tags import TAGS, tag_mask
-from scrapy_dripper.page.vocabulary import HEROES, NamePattern, either
+from scrapy_dripper.page.vocabulary import HEROES, SIGNATURES, NamePattern, complete, either
 from scrapy_dripper.structures.asides import without_dialogs
 from scrapy_dripper.structures.callouts import callout_names
 from scrapy_dripper.structures.code import code_box
@@ -79,7 +79,41 @@ class Step:
         return not (self.option and whole) or getattr(scored.page.config, self.option) == "drop"
 
 
+def with_replies(scored: ScoredPage, main: Bools) -> Bools:
+    """Return the labels with the posts of a thread added of which nothing is main."""
+    if not main.any() or not may_be_thread(scored):
+        return main
+    from scrapy_dripper.choose.threads import with_posts  # of few pages
+
+    return with_posts(scored, main)
+
+
+def with_facts(scored: ScoredPage, main: Bools) -> Bools:
+    """Return the labels with the facts added that stand beside the name of a page, and those of a recipe."""
+    if not main.any():
+        return main
+    labels = with_name_facts(scored, main)
+    if "recipe" in scored.page.declared.types or any(fact.kind == "ingredient" for fact in scored.page.facts):
+        from scrapy_dripper.choose.recipes import of_recipe  # of few pages
+
+        labels[[*of_recipe(scored, main)]] = True
+    return labels
+
+
+def without_notes(scored: ScoredPage, main: Bools) -> Bools:
+    """Return the labels without signatures, and what else a forum adds to its posts."""
+    signed = scored.names.matching(_signature)
+    if not signed and scored.page_type != FORUM:
+        return main
+    from scrapy_dripper.choose.threads import notes  # of few pages
+
+    labels: Bools = main.copy()
+    labels[[*notes(scored, main, signed)]] = False
+    return labels
+
+
 _PROSE = Flag.HEADING | Flag.PARAGRAPH | Flag.LIST | Flag.QUOTE
+_signature = complete(SIGNATURES, having=("sig",))
 _hero = NamePattern(re.compile(either(HEROES)), HEROES)
 _LINK, _TABLE = TAGS["a"], TAGS["table"]
 _heads_table = tag_mask("caption", "th")
@@ -117,6 +151,7 @@ STEPS = (
         lambda scored, main: without_dialogs(scored.page, main, scored.names.matching),
         free=ASKED,
     ),
+    Step("notes", "a forum adds it to its posts", without_notes, free=MOST_BOILERPLATE),
     Step("boilerplate", "it stands within the text, but is not of it", without_boilerplate, free=MOST_BOILERPLATE),
     Step("headings", "a heading follows its section", with_headings, free=MOST_EMPTY * LONGEST_HEADING),
     Step("rules", "a rule of DRIPPER_RULES", with_rules_again, free=ASKED),

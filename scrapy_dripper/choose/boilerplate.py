@@ -1,4 +1,4 @@
-"""Leave out what is within a text but not of it: controls of the page, notes of a forum, texts for no scripts, and
+"""Leave out what is within a text but not of it: controls of the page, texts for no scripts, and
 what stands beside a text (:mod:`~scrapy_dripper.structures.asides`).
 
 A model sees these as part of the text that they stand in. People read past them.
@@ -7,28 +7,21 @@ A model sees these as part of the text that they stand in. People read past them
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterator
 
 import numpy as np
 
-from scrapy_dripper.choose.comments import FORUM
 from scrapy_dripper.choose.headings import may_be_price
 from scrapy_dripper.choose.scored import LONGEST_LINE, ScoredPage
 from scrapy_dripper.page.nodes import short_text
 from scrapy_dripper.page.page import Bools, Flag, Tree
 from scrapy_dripper.page.tags import tag_mask
-from scrapy_dripper.page.vocabulary import CONTROLS, SHARING, SIGNATURES, TAG_LABELS, complete, either
+from scrapy_dripper.page.vocabulary import CONTROLS, SHARING, TAG_LABELS, either
 from scrapy_dripper.structures import NEAR, NEARLY_ALL
 from scrapy_dripper.structures.asides import without_asides
 
 MOST_BOILERPLATE = 400
 """Maximum number of words that are left out of a page however sure the model is of them."""
-LONGEST_SIGNATURE = 60
-"""Maximum number of words of a signature."""
-LEAST_SIGNATURES = 2
-"""Minimum number of signatures on a page, if it is not known to be a forum. A single one ends a letter."""
-
 BUTTON_PROBABILITY = 0.4
 """Minimum probability of a button. A card that is main as a whole also has buttons that are no content."""
 
@@ -38,19 +31,12 @@ _is_entry = tag_mask("dt", "td", "th")
 _OPENS = ("aria-expanded", "aria-controls", "data-target", "data-toggle", "data-bs-toggle")
 _unfolds = re.compile(r"^#\S|accord|collaps|faq", re.I).search
 _tags = re.compile(rf"(?:{either(TAG_LABELS)})\s?[:：]\s*", re.I).match
-_signature = complete(SIGNATURES, having=("sig",))
-NO_NOTE = Flag.CODE | Flag.HEADING
-IS_SIGNED = tag_mask("div", "p", "aside", "section", "footer", "td", "li")
 
 
 def without_boilerplate(scored: ScoredPage, main: Bools) -> Bools:
-    """Return the labels without controls, signatures, asides and, if more text is outside, the texts for no scripts."""
+    """Return the labels without controls, asides and, if more text is outside, the texts for no scripts."""
     labels: Bools = main.copy()
-    labels[[*_controls(scored, main), *_signatures(scored)]] = False
-    if scored.page_type == FORUM:
-        from scrapy_dripper.choose.threads import forum_notes  # of few pages
-
-        labels[forum_notes(scored, main)] = False
+    labels[[*_controls(scored, main)]] = False
     # The texts of <noscript> ask for JavaScript, or stand in for something that a script has drawn by now.
     for_no_scripts = scored.flags & Flag.NOSCRIPT != 0
     if scored.chars[main & for_no_scripts].sum() < scored.chars[main & ~for_no_scripts].sum():
@@ -101,22 +87,3 @@ def _acts(tree: Tree, node: int, text: str) -> bool:
         for one in (tree.nodes[node], tree.nodes[tree.parent[node]])
     )
     return not opens and "".join((short_text(tree.nodes[node]) or "").split()) == "".join(text.split())
-
-
-def _signatures(scored: ScoredPage) -> Iterator[int]:
-    """Yield the signatures below posts, by the names of their elements."""
-    tree = scored.page.tree
-    signed = [i for i in scored.names.matching(_signature) if IS_SIGNED[tree.tag[i]]]
-    if len(signed) >= (1 if scored.page_type == FORUM else LEAST_SIGNATURES):
-        yield from chain(*short_spans(scored, signed, LONGEST_SIGNATURE, NO_NOTE))
-
-
-def short_spans(scored: ScoredPage, nodes: Iterable[int], most: int, others: int) -> Iterator[range]:
-    """Yield the blocks of each element with a limited number of words, and without blocks with other flags."""
-    tree = scored.page.tree
-    # Sums over the blocks before each one, because elements with such names can be nested.
-    words, apart = scored.page.blocks.words_before(), np.cumsum([0, *(scored.flags & others != 0)])
-    for node in nodes:
-        a, b = int(tree.block_start[node]), int(tree.block_end[node])
-        if words[b] - words[a] <= most and apart[b] == apart[a]:
-            yield range(a, b)

@@ -67,14 +67,9 @@ def posts_of(scored: ScoredPage, main: Bools) -> list[ThreadPost]:
     return thread_posts(scored.page, main if is_content else main & in_comments(scored.page), scored.post_marks)
 
 
-def with_replies(scored: ScoredPage, main: Bools) -> Bools:
-    """Return the labels of what may be a thread with the posts added of which nothing is main."""
-    may_be_thread = is_thread(scored) or scored.labels.page_types.get(FORUM, 0) >= MAYBE_FORUM
-    if not main.any() or not may_be_thread:
-        return main
-    from scrapy_dripper.choose.threads import with_posts  # of few pages
-
-    return with_posts(scored, main)
+def may_be_thread(scored: ScoredPage) -> bool:
+    """Return True for a thread, and for a page that is likely enough a forum. Models are often unsure of questions."""
+    return is_thread(scored) or scored.labels.page_types.get(FORUM, 0) >= MAYBE_FORUM
 
 
 def is_thread(scored: ScoredPage) -> bool:

@@ -270,23 +270,20 @@ def may_be_price(text: str) -> bool:
     return len(text) <= LONGEST_PRICE and _has_currency(text) is not None
 
 
-def with_facts(scored: ScoredPage, main: Bools) -> Bools:
-    """Return the labels with the facts added that stand beside the name of a page: its ``<h1>``, or else the first main
-    block; and with the tracks of an album.
-    """
-    if not main.any():
-        return main
+def name_block(scored: ScoredPage, main: Bools) -> int:
+    """Return the block with the name of a page with main blocks: its ``<h1>``, or else the first main block."""
     tree, context = scored.page.tree, scored.page.blocks.context
     is_h1 = (tree.tag[context] == _H1) | (tree.tag[np.maximum(tree.parent[context], 0)] == _H1)
     headings = np.flatnonzero(is_h1 & (scored.flags & UNSEEN == 0))
     texts, title = scored.page.blocks.text, scored.page.headline
-    name = next((i for i in headings.tolist() if texts[i] == title), int([*headings, np.argmax(main)][0]))
+    return next((i for i in headings.tolist() if texts[i] == title), int([*headings, np.argmax(main)][0]))
+
+
+def with_name_facts(scored: ScoredPage, main: Bools) -> Bools:
+    """Return the labels with the facts added that stand beside the name of a page, and with the tracks of an album."""
+    name = name_block(scored, main)
     labels: Bools = main.copy()
     labels[[*_price(scored, main, name), *_named(scored, main, name), *_tracks(scored)]] = True
-    if "recipe" in scored.page.declared.types or any(fact.kind == "ingredient" for fact in scored.page.facts):
-        from scrapy_dripper.choose.recipes import of_recipe  # of few pages
-
-        labels[[*of_recipe(scored, main, name)]] = True
     return labels
 
 

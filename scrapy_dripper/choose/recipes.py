@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
-from scrapy_dripper.choose.headings import BLOCKS_BELOW_NAME, letters_of
+from scrapy_dripper.choose.headings import BLOCKS_BELOW_NAME, letters_of, name_block
 from scrapy_dripper.choose.scored import ELSEWHERE, UNSEEN, ScoredPage
 from scrapy_dripper.declared.schema_org import tokens
 from scrapy_dripper.page.page import Bools, Flag
@@ -51,8 +51,9 @@ _states = re.compile(
 ).fullmatch
 
 
-def of_recipe(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
-    """Yield the blocks below the name of a recipe, given by its block, that state its facts."""
+def of_recipe(scored: ScoredPage, main: Bools) -> Iterator[int]:
+    """Yield the blocks below the name of a recipe that state its facts. Some blocks are main."""
+    name = name_block(scored, main)
     yield from _stated(scored, main, name)
     yield from _ingredients(scored, main, name)
 

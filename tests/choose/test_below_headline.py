@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from scrapy_dripper.choose.headings import with_facts
+from scrapy_dripper.choose import with_facts
 from scrapy_dripper.choose.scored import Labels, ScoredPage
 from scrapy_dripper.page import Page
 from scrapy_dripper.page.page import Bools

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scrapy_dripper import Config, Document, Extractor
-from scrapy_dripper.choose import Labels, ScoredPage
+from scrapy_dripper.choose import Labels, ScoredPage, without_notes
 from scrapy_dripper.choose.boilerplate import without_boilerplate
 from scrapy_dripper.page import read
 from scrapy_dripper.testing import FakeEngine
@@ -161,7 +161,8 @@ def left_out(body: str, page_type: str = "forum") -> list[str]:
     """Return the lines of a thread that are left out, although the model is sure of all."""
     page = read(Document(body, "https://example.org/"), Config())
     p = np.full(len(page.blocks), 0.9, dtype=np.float32)
-    main = without_boilerplate(ScoredPage(page, Labels(p, page_types={page_type: 1.0})), p > 0)
+    scored = ScoredPage(page, Labels(p, page_types={page_type: 1.0}))
+    main = without_boilerplate(scored, without_notes(scored, p > 0))
     return [text for text, stays in zip(page.blocks.text, main, strict=True) if not stays]
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from lxml.html import document_fromstring
 
-from scrapy_dripper.choose.comments import in_comments, with_replies
+from scrapy_dripper.choose import with_replies
+from scrapy_dripper.choose.comments import in_comments
 from scrapy_dripper.choose.scored import Labels, ScoredPage
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction

@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 from scrapy_dripper import Document, Extractor
-from scrapy_dripper.choose import duplicates
-from scrapy_dripper.choose.comments import with_replies
+from scrapy_dripper.choose import duplicates, with_replies
 from scrapy_dripper.choose.scored import Labels, ScoredPage
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Extraction, FallbackReason, Metadata
