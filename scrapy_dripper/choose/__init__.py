@@ -45,6 +45,8 @@ __all__ = ["Choice", "Labels", "ScoredPage", "choose", "mask_of"]
 
 MOST_TAKEN = 0.2
 """Maximum share of a page's expected main text that a step may take away."""
+MOST_TERM_LISTS = 3
+"""Maximum number of lists of terms with the same classes. More of them are cards of a shop, or the users of a forum."""
 MOST_HERO_BLOCKS = 12
 """Maximum number of blocks of a hero. A larger element is the page."""
 ASKED = math.inf
@@ -115,7 +117,7 @@ def without_notes(scored: ScoredPage, main: Bools) -> Bools:
 _PROSE = Flag.HEADING | Flag.PARAGRAPH | Flag.LIST | Flag.QUOTE
 _signature = complete(SIGNATURES, having=("sig",))
 _hero = NamePattern(re.compile(either(HEROES)), HEROES)
-_LINK, _TABLE = TAGS["a"], TAGS["table"]
+_LINK, _TABLE, _TERMS = TAGS["a"], TAGS["table"], TAGS["dl"]
 _heads_table = tag_mask("caption", "th")
 STEPS = (
     Step(
@@ -276,7 +278,7 @@ def first_labels(scored: ScoredPage) -> Bools:
     heroes = names.matching(_hero)
     heroes = [node for node in heroes if tree.block_end[node] - tree.block_start[node] <= MOST_HERO_BLOCKS]
     titles = [node for node in tree.tabs if tree.nodes[node].get("role") != "tabpanel"]  # of panels
-    written = [*whole, *heroes, *boxes, *titles, *_footnotes(tree), *np.flatnonzero(IS_WHOLE[tree.tag]).tolist()]
+    written = [*whole, *heroes, *boxes, *titles, *_footnotes(tree), *_structures(tree)]
     soft = (scored.flags & Flag.CODE != 0) | scored.page.within(written)
     tables, favor = _data_tables(tree), scored.page.config.favor
     types, rule, p = labels.page_types, labels.decision, labels.probabilities
@@ -286,6 +288,14 @@ def first_labels(scored: ScoredPage) -> Bools:
     is_said = (scored.size > LONGEST_HEADING) | (scored.flags & Flag.HEADING != 0)
     main &= (p >= UNLIKELY / rule.favored(favor)) | is_said | soft | scored.page.within(tables)
     return main
+
+
+def _structures(tree: Tree) -> list[int]:
+    """Return the structures that authors write: those that are whole, but no lists of terms that are cards or users."""
+    found = np.flatnonzero(IS_WHOLE[tree.tag])
+    _, kind, number = np.unique(tree.tag_class[found], return_inverse=True, return_counts=True)
+    written: list[int] = found[(tree.tag[found] != _TERMS) | (number[kind] <= MOST_TERM_LISTS)].tolist()
+    return written
 
 
 def _data_tables(tree: Tree) -> list[int]:

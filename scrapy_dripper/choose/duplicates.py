@@ -35,7 +35,8 @@ _size, _show = (rf"(?:{either(group)})" for group in (SCREENS, SHOWING))
 _copied = NamePattern(
     re.compile(
         rf"[\s_-](?:{_show}[-_:]+(?:[a-z]+[-_:]+)?{_size}|{_size}[-_:]+(?:[a-z]+[-_:]+)?{_show}"
-        rf"|{either(FOR_SCREENS, CLONES)})(?=[\s_-]|$)|\s(?:{either(PUT_AWAY)})(?=\s|$)"
+        rf"|{either(FOR_SCREENS, CLONES)})(?=[\s_-]|$)"
+        rf"|(?<!overflow)(?<!overflow-[xy])(?<!backface)[\s_-](?:{either(PUT_AWAY)})(?=\s|$)"
     ),
     (*("hid", "show", "visible", "only", "none"), *("mobile", "desktop"), *("clone", "duplicate")),
 )

@@ -113,8 +113,8 @@ SHOWING: Group = ("hide", "hidden", "show", "shown", "visible", "only", "none")
 FOR_SCREENS: Group = ("(?:mobile|desktop)(?:copy|text|content|only|title|version|view)?", "d-none", r"hidden-\w+")
 """Whole names of elements that are only for some screens, without a size or with one apart."""
 
-PUT_AWAY: Group = ("hidden", "hide", "invisible")
-"""Whole classes of elements that a style sheet hides, until a script shows them, for good, or for some screens."""
+PUT_AWAY: Group = ("hidden", "hide", "invisible", "display-{1,2}none")
+"""Ends of classes of elements that a style sheet hides, until a script shows them, for good, or for some screens."""
 
 # ---------------------------------------------------------------------- what is within a text but not of it
 CONTROLS: Group = (

@@ -107,22 +107,24 @@ def _lines(page: Page, main: Bools) -> Iterator[tuple[int, int]]:
 
 def _around_forms(page: Page, matching: Callable[[NamePattern], list[int]]) -> Iterator[tuple[int, int]]:
     """Yield the messages that a form shows after it was sent, and the invitations to sign up for mails, by their names
-    and the form beside or in them.
+    and the form beside, or the field for a text in them.
     """
     tree = page.tree
     forms = np.flatnonzero(tree.tag == TAGS["form"]).tolist()
     if not forms:
         return
     spans: list[tuple[int, int]] = []
-    for levels, nodes in (
-        (PANEL_LEVELS, matching(_message)),
-        (0, matching(_sign_up)),
+    fields = np.flatnonzero(tree.tag == TAGS["input"]).tolist()
+    fields = [i for i in fields if (tree.nodes[i].get("type") or "text").lower() in ("text", "email")]
+    for levels, nodes, needed in (
+        (PANEL_LEVELS, matching(_message), forms),
+        (0, matching(_sign_up), fields),
     ):
         for node in nodes:
             around = node
             for _ in range(levels):
                 around = max(0, int(tree.parent[around]))
-            if bisect_left(forms, around) < bisect_left(forms, int(tree.end[around])):
+            if bisect_left(needed, around) < bisect_left(needed, int(tree.end[around])):
                 spans.append((int(tree.block_start[node]), int(tree.block_end[node])))
     words = page.blocks.words_before() if spans else []
     yield from ((a, b) for a, b in spans if words[b] - words[a] <= LONGEST_MESSAGE)

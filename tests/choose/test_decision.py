@@ -102,6 +102,14 @@ def test_a_structure_is_whole(structure: str) -> None:
     assert labels(page, [0.95, 0.95, 0.95, 0.01, 0.3])[3:] == "00"
 
 
+@pytest.mark.parametrize(("number", "kept"), [(3, "11"), (4, "00")])
+def test_many_lists_of_terms_are_cards_or_users(number: int, kept: str) -> None:
+    """They are nothing that authors write, which is rarely boilerplate."""
+    page = page_of(f"<main>{run('p', 3)}{'<dl class=x><dt>first one</dt><dd>second one</dd></dl>' * number}</main>")
+
+    assert labels(page, [0.95, 0.95, 0.95, *([0.15, 0.35] * number)])[3:5] == kept
+
+
 TREES = st.recursive(
     st.sampled_from(["<p class=a>w</p>", "<p class=b>w</p>", "w<br><br>", "<li>w</li>"]),
     lambda inner: st.builds(

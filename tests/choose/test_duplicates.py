@@ -47,6 +47,8 @@ def kept(body: str, p: list[float] | None = None) -> list[str]:
         f"<h2 class='d-none d-md-block'>{LINE}</h2><h2 class=d-md-none>{LINE}</h2>",
         f"<div class='hidden md:block'>{LINE}</div><div class=md:hidden>{LINE}</div>",
         f"<div class=hidden><p>{LINE}</p></div><h2>Title</h2><p>{LINE}</p>",
+        f"<p>{LINE}</p><p>Then.</p><div class='gated w-condition-invisible'><p>{LINE}</p></div>",
+        f"<p>{LINE}</p><p>Then.</p><div class=qu-display--none><p>{LINE}</p></div>",
         f"<div class=plan__mobileCopy>{LINE}</div><div class=plan__desktopCopy>{LINE}</div>",
         f"<div class=mobile-title>{LINE}</div><img src=a.png><div class=desktop-title>{LINE}</div>",
     ],
@@ -71,7 +73,10 @@ def test_texts_that_a_reader_sees_once_are_kept_once(body: str) -> None:
         f"<div class=mobile-toc><a href=#ferry>{LINE}</a></div><h2 id=ferry>{LINE}</h2><p>At nine.</p>",
         f"<div role=tabpanel><p>{LINE}</p><p>One.</p></div><div role=tabpanel hidden><p>{LINE}</p><p>Two.</p></div>",
         f"<div><p><a href=/ferry>{LINE}</a></p><p><a href=/ferry>{LINE}</a></p></div>",
-        f"<p>{LINE}</p><div class='overflow-hidden'><p>Then.</p><p>{LINE}</p></div>",
+        *(
+            f"<p>{LINE}</p><div class='{name}'><p>Then.</p><p>{LINE}</p></div>"
+            for name in ("overflow-hidden", "overflow-x-hidden", "backface-hidden")
+        ),
         "".join(f"<p>Review {n}.</p><div aria-hidden=true>{LINE}</div>" for n in "abc"),
         f"<ul><li>Deep Teal<li>{LINE}</ul><ul><li class='swatch hidden'>Deep Teal<li>Mint</ul>",
     ],

@@ -75,6 +75,8 @@ def test_an_aside_is_left_out(markup: str) -> None:
         # Names of invitations without a form in them, and a text in one.
         "<div class=newsletter><p>The council sends a letter every month.</p></div><form><input></form>",
         f"<div class=signup>{'<p>The council has a list of all who want to help.</p>' * 8}<form><input></form></div>",
+        # What is sold by subscription: its form has no field for a text.
+        "<div class='card subscription'><p>Coffee of it.</p><form action=/cart><input type=hidden></form></div>",
         # A quotation that says something new.
         "<blockquote class=pullquote>We have never seen so much water.</blockquote>",
     ],
