@@ -22,7 +22,7 @@ TRAFILATURA = 4
 """How much longer it may take with Trafilatura as a fallback, which needs that for many short paragraphs."""
 MEMORY, MEMORY_PER_CHAR = 64_000_000, 400
 """Bytes by which memory may grow. 400,000 characters of ``<p>x`` take a third of that."""
-OUTPUT, STEPS, STEPS_OF_BLOCK, LEAST = 20, 100, 300, 2_000
+OUTPUT, STEPS, STEPS_OF_BLOCK, LEAST = 20, 200, 300, 2_000
 """Characters of each form of the output and lines of Python that run, per character of the document (``<i>`` in code,
 800 in each other, take 53, and nested tables of tags with a letter each 149), lines that also run per block (``<h4>x``:
 490 each), and the least size of a document."""
