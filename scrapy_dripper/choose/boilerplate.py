@@ -1,5 +1,5 @@
-"""Leave out what is within a text but not of it: controls of the page, texts for no scripts, and
-what stands beside a text (:mod:`~scrapy_dripper.structures.asides`).
+"""Leave out what is within a text but not of it: controls of the page, texts for no scripts, and what stands beside a
+text (:mod:`~scrapy_dripper.structures.asides`).
 
 A model sees these as part of the text that they stand in. People read past them.
 """

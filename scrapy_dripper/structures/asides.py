@@ -159,6 +159,11 @@ CONSENT: Group = (
     *("borlabs\\S{0,40}", "truste\\S{0,40}", "fc-consent\\S{0,40}"),
 )
 """Classes and ids of panels that ask for consent, complete."""
+CONSENT_LITERALS: Group = (
+    *("onetrust", "cookie", "didomi", "usercentrics", "consent", "gdpr", "cc-", "cky-", "iubenda", "osano", "qc-cmp"),
+    *("tarteaucitron", "borlabs", "truste"),
+)
+"""Parts of these names, one of which each has."""
 ASKS: Group = (
     "(?:this|our|the) (?:web ?)?site (?:uses|makes use of) cookies",
     *("we (?:and our \\S{1,20} )?(?:use|store) cookies", "we (?:value|respect|care about) your privacy"),
@@ -185,25 +190,7 @@ ACCEPTS: Group = (
 """What the last button of such a panel says, complete."""
 
 _dialog = complete(DIALOGS)
-_consent = complete(
-    CONSENT,
-    having=(
-        *(
-            "onetrust",
-            "cookie",
-            "didomi",
-            "usercentrics",
-            "consent",
-            "gdpr",
-            "cc-",
-            "cky-",
-            "iubenda",
-            "osano",
-            "qc-cmp",
-        ),
-        *("tarteaucitron", "borlabs", "truste"),
-    ),
-)
+_consent = complete(CONSENT, having=CONSENT_LITERALS)
 _asks = re.compile(rf"(?:{either(ASKS)})", re.I).match
 _accepts = re.compile(rf"(?:^|\W)(?:{either(ACCEPTS)})\W{{0,9}}$", re.I).search
 _COOKIES = ("cookie", "куки", "쿠키", "クッキー", "privacy", "privatsph", "隐私")
